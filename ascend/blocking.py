@@ -117,7 +117,7 @@ class Blocking:
     def fusion_efficiency(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> float:
-        """Return the fraction f of L1 that the resident A panel fills (eq. 8 of Xue et al.); :meth:`n_fused` explains the arguments."""
+        """Return f of eq. 8 of Xue et al., the fraction of L1 that the A panel fills; for the arguments see :meth:`n_fused`."""
         resident = self.n_fused(chip, buffering, words, operand) * words * self.bm
         return resident * FORMATS[operand].stored(self.bk) / chip.l1_bytes
 
@@ -148,7 +148,7 @@ class Blocking:
         return [Rejection(*need) for need in needs if need[1] > need[2]]
 
     def is_feasible(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> bool:
-        """Return whether the block satisfies all constraints of eq. 12 of Xue et al.; :meth:`n_fused` explains the arguments."""
+        """Return whether the block satisfies all constraints of eq. 12 of Xue et al.; for the arguments see :meth:`n_fused`."""
         return not self.rejections(chip, buffering, words, operand)
 
 
@@ -205,7 +205,7 @@ def feasible_sizes(
 def feasible_blocks(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[Blocking]:
-    """Return every block that eq. 12 of Xue et al. (arXiv:2507.23387v4) admits on `chip` (2329 blocks on 910A), in lexicographic order.
+    """Return all blocks that eq. 12 of Xue et al. (arXiv:2507.23387v4) admits on `chip`, 2329 on 910A, in lexicographic order.
 
     Parameters
     ----------

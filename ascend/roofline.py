@@ -52,7 +52,7 @@ class Traffic(Result):
 
 @dataclass(frozen=True, repr=False)
 class RooflinePoint(Result):
-    """`RooflinePoint` is the position of a block in the roofline model (eq. 11 of Xue et al.); its FLOP/s are FP32-equivalent."""
+    """`RooflinePoint` is a block's position in the roofline model (eq. 11 of Xue et al.); its FLOP/s are FP32-equivalent."""
 
     operational_intensity: float  # FLOP/B
     peak: float  # FLOP/s
@@ -120,7 +120,7 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
 @default_fp_state
 @integer_arguments("m", "k", "n", "element_bytes")
 def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, element_bytes: int = ELEMENT_BYTES) -> float:
-    """Return the operational intensity (eq. 10 of Xue et al., arXiv:2507.23387v4), the FLOP for each byte moved between memory and L1.
+    """Return the FLOP for each byte moved between memory and L1 (eq. 10 of Xue et al., arXiv:2507.23387v4).
 
     Parameters
     ----------

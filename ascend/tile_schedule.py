@@ -177,7 +177,10 @@ class TileSchedule(WithOptions):
         return len(self.visits(0))
 
     def active_cores(self, wave: int) -> int:
-        """Return the number of cores that have work on the panels that are resident at the same time, number `wave` of each core."""
+        """Return the number of cores that have work in a wave.
+
+        In wave w each core computes with its resident panel number w, counted from 0.
+        """
         panels, along = (self.row_blocks, self.grid.m) if self.resident == "a" else (self.column_blocks, self.grid.n)
         streamed, across = (self.column_blocks, self.grid.n) if self.resident == "a" else (self.row_blocks, self.grid.m)
         return min(along, len(panels) - wave * along) * min(across, len(streamed)) * len(self.k_slices)
@@ -230,7 +233,7 @@ class TileSchedule(WithOptions):
 
     @property
     def load_k(self) -> int:
-        """Return the number of products along k whose elements one load of a streamed operand brings, into half of its L1 buffers."""
+        """Return the number of products along k that one load of a streamed operand serves; it fills half of the L1 buffers."""
         return self.blocking.bk * max(self.depth // self.stream_slots, 1)
 
     @property
@@ -346,7 +349,7 @@ class TileSchedule(WithOptions):
     # -------------------------------------------------------- exact counts
 
     def cube_steps(self) -> int:
-        """Return the number of cube steps of the schedule (cycles without start-up); a step at an edge counts as a whole step."""
+        """Return the number of cube steps of the schedule, cycles without start-up; a partial step at an edge counts as one."""
         step_m, step_k, step_n = self.cube_step
         rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
         columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)

@@ -54,7 +54,8 @@ class Plan(Result):
 
     @property
     def blocking(self) -> Blocking:
-        """Return the sizes of the blocks.""" return self.schedule.blocking
+        """Return the sizes of the blocks."""
+        return self.schedule.blocking
 
     @property
     def n_fused(self) -> int:
@@ -63,7 +64,10 @@ class Plan(Result):
 
     @property
     def fusion_efficiency(self) -> float:
-        """Return f of eq. 8 of Xue et al., the fraction of L1 that the resident panel fills, for the words and buffers of this kernel."""
+        """Return the fraction f of L1 that the resident panel fills (eq. 8 of Xue et al.).
+
+        It is computed for the words and buffers of this kernel.
+        """
         s = self.schedule
         return s.blocking.fusion_efficiency(s.placed_on, s.buffering, s.words, s.operand)
 

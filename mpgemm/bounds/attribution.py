@@ -71,7 +71,10 @@ class Attribution(Result):
 
     @property
     def causes(self) -> dict[str, Fraction]:
-        """Return the error of each of :data:`mpgemm.bounds.error_parts.CAUSES`; the stages of :data:`ACCUMULATION` count as one cause."""
+        """Return the error of each cause of :data:`mpgemm.bounds.error_parts.CAUSES`.
+
+        The stages of :data:`ACCUMULATION` count as one cause, so their errors are added.
+        """
         sums = sum((self.parts[stage] for stage in ACCUMULATION), Fraction(0))
         return {**{name: part for name, part in self.parts.items() if name not in ACCUMULATION}, CAUSES[-1]: sums}
 

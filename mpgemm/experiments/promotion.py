@@ -49,7 +49,7 @@ class Interval:
 
 @dataclass(frozen=True, repr=False)
 class PromotionAdvice(Result):
-    """`PromotionAdvice` holds error, bound and cost of each interval between additions outside the unit, and the interval to use.
+    """`PromotionAdvice` holds error, bound and cost of each interval between additions outside the unit, and the best interval.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from tensorcore_models.formats.names import format_family, operand_format, unkno
 
 
 class UnsuitableEngine(ValueError):
-    """`UnsuitableEngine` is raised if an engine does not take a method's words, or does not give the sums that the method needs."""
+    """`UnsuitableEngine` is raised if an engine cannot take a method's words, or lacks the sums that the method needs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -228,12 +228,18 @@ class KernelCase:
 
     @property
     def splits(self) -> int:
-        """Return the largest number of chains into which a kernel may divide k at unknown places; 1 if the order of k is known."""
+        """Return the largest number of chains into which a kernel may divide k at unknown places.
+
+        The number is 1 if the order of k is known.
+        """
         return self.order.splits if self.order.k_order != ANY else self.order.additions + 1
 
     @property
     def promote_every(self) -> int | None:
-        """Return the number of products after which a chain is added to an FP32 sum outside the unit; if several numbers are allowed, the largest."""
+        """Return the number of products after which a chain is added to an FP32 sum outside the unit.
+
+        If several numbers are allowed, the largest is returned; None if nothing is added outside.
+        """
         return None if self.order.promote_every is None else self.order.promote_every[1]
 
     @property
@@ -285,7 +291,10 @@ class KernelCase:
         return np.concatenate([columns, columns + self.operands[1].shape[1] // 2]) if pairs else columns
 
     def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the epilogue's values for the sums of some rows and of the columns :meth:`sums_columns`, without the rounding of the output."""
+        """Return the values of the epilogue for the sums of some rows and of the columns :meth:`sums_columns`.
+
+        The values are not rounded to the output's format.
+        """
         return sums if self.epilogue is None else self.epilogue.part(rows, columns).apply(sums)
 
     def rounded(self, values: np.ndarray) -> np.ndarray:

@@ -92,7 +92,7 @@ class TraceRecorder:
         self._runs = {}
 
     def close(self) -> None:
-        """Write the index."""
+        """Write the index of the trace to its folder."""
         index = {"version": VERSION, "modules": self._rows, "left_out": self.left_out}
         write_text(self.folder / INDEX, json.dumps(index, indent=1) + "\n")
 

@@ -375,7 +375,9 @@ class Engine(abc.ABC):
 
     @default_fp_state
     def sum_bits(self, a, b, order: Order) -> np.ndarray:
-        """Return the encodings of A B in one order of k, without an addend; the sign of a zero result follows from the chains and sums of the order.
+        """Return the encodings of A B in one order of k, without an addend.
+
+        The sign of a zero result follows from the chains and sums of the order.
 
         Parameters
         ----------

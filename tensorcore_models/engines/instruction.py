@@ -118,7 +118,7 @@ class Instruction(MatrixEngine):
 
     @property
     def scale_blocks(self) -> int:
-        """Return how many block scales one row of A or column of B has in one instruction; 0 without block scales."""
+        """Return the number of block scales of one row of A (or column of B) in one instruction; 0 without block scales."""
         return 0 if self.block_size is None else self.k // self.block_size
 
     @property

@@ -492,7 +492,7 @@ class Accumulator:
         return tuple((place,) for place in range(length))
 
     def idle(self, formats: Sequence[Any]) -> bool:
-        """Return whether a pass over operands that are zero returns the result of any earlier pass unchanged; False if this is unknown.
+        """Return whether a pass over zero operands leaves the result of every earlier pass unchanged; False if unknown.
 
         Parameters
         ----------

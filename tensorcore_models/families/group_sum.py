@@ -20,7 +20,7 @@ from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_ran
 
 @dataclass(frozen=True)
 class GroupDotFusedSum(AlignedSum):
-    """`GroupDotFusedSum` is GDFS, the group dot, fused sum of mxfp4 and nvfp4 products on Blackwell (xie-mma-sim, section IV-E).
+    """`GroupDotFusedSum` is GDFS (group dot, fused sum) of Blackwell's mxfp4 and nvfp4 products (xie-mma-sim, section IV-E).
 
     Products are summed exactly in groups of `group`. Each group sum is multiplied by its two block scales: significands are
     multiplied, exponents are added. The scaled sums and c are aligned to the largest exponent, truncated to `fraction_bits`

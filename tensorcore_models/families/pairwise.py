@@ -22,7 +22,7 @@ FP32 = FORMATS["fp32"]
 
 @dataclass(frozen=True)
 class GroupPairwiseSum(Accumulator):
-    """`GroupPairwiseSum` is GPS(G), the group pairwise sum of CDNA2's fp16 and bf16 (xie-mma-sim, section IV-B; for zeros mmasim 2.1.1).
+    """`GroupPairwiseSum` is GPS(G), the group pairwise sum of CDNA2's fp16 and bf16 (xie-mma-sim, IV-B; zeros: mmasim 2.1.1).
 
     Products are rounded to FP32. Each group of `group` products is summed as a binary tree of FP32 additions, and the group
     sums are added to c one after the other. All FP32 operations round to nearest even.

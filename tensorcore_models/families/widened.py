@@ -114,12 +114,18 @@ class WidenedDotAdd(Accumulator):
         return tuple(found)
 
     def idle(self, formats):
-        """Return False if results are rounded to d, because a pass over zeros turns a result -0 into +0; if not, return `dot.idle`."""
+        """Return `dot.idle` if c and d have `via_format`, else False.
+
+        With another format, a pass over zeros turns a result -0 of an earlier pass into +0.
+        """
         inner = self._formats(formats)
         return formats[2] == formats[3] == inner[3] and self.dot.idle(inner)
 
     def pass_bits(self, p):
-        """Return the encoding of the result of the steps of `dot`, which start from the widened c, after rounding to the format of d."""
+        """Return the encoding of the result of the steps of `dot`, rounded to the format of d.
+
+        The steps start from c, converted to `via_format`.
+        """
         z, inner = p.arithmetic, self._formats(p.formats[:4])
         via, d_format, step = inner[3], p.formats[3], self.dot.terms_per_step
         total = p.c if p.formats[2] == via else z.converted(p.formats[2], p.c, via, self)

@@ -238,7 +238,7 @@ def configured(
     out_format: str,
     config: Mapping[str, Any],
 ) -> Recipe:
-    """Return the recipe of a cuBLASLt configuration, by the rules for profiles if recorded, else by :func:`cublaslt`.
+    """Return the recipe of a cuBLASLt configuration, by the rules for profiles if it was recorded, else by :func:`cublaslt`.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def configured(
     Unknown
         If the case was neither recorded nor measured.
     TypeError, ValueError
-        If cuBLASLt does not have a field, or a value that must be a number is none.
+        If cuBLASLt does not have a field, or a value is not a number although it must be one.
     """
     measured = tables.MEASURED.get(device)
     if measured is None or ".".join(version.split(".")[:2]) not in measured.versions:

@@ -152,7 +152,10 @@ class FidelityPhases(_Phases):
             )
 
     def pass_bits(self, p):
-        """Return the encoding of the accumulator after each phase has added its parts of all products of the tile, 16 products at a time."""
+        """Return the encoding of the accumulator after all phases.
+
+        Each phase adds its parts of all products of the tile, 16 products at a time, before the next phase begins.
+        """
         if len(self.phases) > 1:
             p.unencodable("solvers do not answer in time about several phases of one tile")
         total = p.c

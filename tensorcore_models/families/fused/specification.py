@@ -70,7 +70,7 @@ class FusedSum(AlignedSum):
 
 @dataclass(frozen=True)
 class FusedDotAdd(FusedSum):
-    """`FusedDotAdd` is FDA(F, N), the fused dot-add of NVIDIA's tensor cores (xie-mma-sim, section IV-C; khattak-mikaitis, section IV).
+    """`FusedDotAdd` is FDA(F, N), the fused dot-add of NVIDIA's tensor cores (xie-mma-sim, IV-C; khattak-mikaitis, IV).
 
     1. The result is NaN if an operand is NaN, a product is 0 * inf, or products and c contain infinities of both signs. If they
        contain infinities of one sign, the result is that infinity.

@@ -19,7 +19,7 @@ _NEVER_CUT = 127
 
 @dataclass(frozen=True)
 class FusedDotRoundDownAdd(AlignedSum):
-    """`FusedDotRoundDownAdd` is FDRDA(N), the fused dot, round-down add of CDNA3's tf32, fp16 and bf16 (xie-mma-sim, section IV-F).
+    """`FusedDotRoundDownAdd` is FDRDA(N), the fused dot, round-down add of CDNA3's tf32, fp16, bf16 (xie-mma-sim, IV-F).
 
     1. Infinities and NaN of products and c are treated as in :class:`FusedDotAdd`.
     2. Products are exact and not normalised. A product of ``2**product_overflow_exponent`` or more is infinite;
@@ -72,7 +72,10 @@ class FusedDotRoundDownAdd(AlignedSum):
 
     @property
     def c_cutoff(self) -> int | None:
-        """Return how far the exponent of c may be below the largest if c is rounded down; farther below, c is rounded toward zero. None: no limit."""
+        """Return the largest distance of c's exponent below the largest exponent at which c is rounded down.
+
+        Farther below, c is rounded toward zero; with None c is rounded down at every distance.
+        """
         return None
 
     def _check(self):

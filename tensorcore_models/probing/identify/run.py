@@ -266,7 +266,7 @@ def identify(
     vectors : int
         Number of random dot products on which the result is tested.
     seed : int
-        Seed of all random choices; the same seed asks the same questions.
+        Seed of all random choices; the same seed leads to the same dot products.
     sources : tuple of callables
         Further sources of inputs that separate two specifications: source(interface, one, other) -> batches. They are called
         if the built-in search finds none. A :class:`tensorcore_models.probing.Solver` is such a source; its proofs that two

@@ -34,7 +34,7 @@ class Characterisation(Result):
     label : str
         Name of the engine.
     tree : SumOrder
-        Order of the sum, number of terms of a fused operation, place of c.
+        Order of the sum, number of terms of a fused operation, and position of c.
     exact_products : bool or None
         Whether products are formed exactly.
     fraction_bits : int or None
@@ -325,7 +325,7 @@ def characterise(engine: Engine) -> Characterisation:
     Parameters
     ----------
     engine : Engine
-        Any engine: a model, a user's callable, a GPU. It is asked dot products of about two of its k steps.
+        Any engine: a model, a user's callable, a GPU. The probes are dot products that are about two of its k steps long.
 
     Raises
     ------
