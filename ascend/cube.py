@@ -200,9 +200,8 @@ def cube_hgemm(
     a, b, c, schedule, blocking, chip, step_order, overflow, reseed_l0c
         See :func:`cube_gemm`. Operands are rounded to FP16 (RN).
     accumulate : {"fp32", "fp16"}
-        Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its
-        exact value (a product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k
-        groups.
+        Format of L0C and of the result. With "fp16" every sum of the step order is rounded once to FP16 from its exact value (a
+        product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k groups.
 
     Returns
     -------

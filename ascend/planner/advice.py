@@ -75,7 +75,7 @@ class Advice(Result):
 
     @property
     def least(self) -> float:
-        """Return the smallest accuracy in bits that is accepted."""
+        """Return the smallest accepted accuracy in bits."""
         return self.wanted - (0.0 if self.asked else MARGIN)
 
     def reaches(self, candidate: Plan) -> bool:

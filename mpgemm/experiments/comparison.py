@@ -188,7 +188,7 @@ class Comparison(list, Result):
         return recommending.remarks(self._input(group), bits)
 
     def notes(self) -> list[str]:
-        """Return notes on names, costs, the orders of summation that this package chose, and the pairs left out."""
+        """Return notes on names, costs, the orders of summation that this package chose, and the pairs that were left out."""
         lines = [COST, *self._sources()]
         for name in dict.fromkeys(record.method for record in self):
             if row := framework_name(name.partition(":")[0]):
@@ -233,7 +233,7 @@ class Comparison(list, Result):
         return self.text()
 
     def text(self, width: int | None = None, bits: float | None = None) -> str:
-        """Return the recommendation for each input and its tables, at most `width` columns wide."""
+        """Return text with the recommendation for each input and its tables, at most `width` columns wide."""
         said = {group: self.remarks(group, bits) for group in self.groups}
         verdicts = [
             "\n".join([f"Verdict, {group}:", *(f"  {x}" for x in lines)]) for group, lines in said.items() if lines

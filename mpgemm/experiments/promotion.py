@@ -122,7 +122,7 @@ class PromotionAdvice(Result):
 
     @property
     def matters(self) -> bool:
-        """Return whether promotion lowers the whole error by more than a tenth; True if an error of the sums was asked for."""
+        """Return whether promotion lowers the whole error by more than a tenth; always True if the caller gave `wanted`."""
         least = min(interval.whole for interval in self.intervals)
         return self.wanted_by == WANTED or math.isinf(least) or self.intervals[-1].whole > MATTERS * least
 

@@ -76,8 +76,9 @@ class SliceAdvice(Result):
     counts : tuple of WordCount
         Accuracy and cost of every method and count.
     measured, proved : dict of str to (int or None)
-        For each method, the smallest count from which on all counts reach the target on these matrices, and the smallest count
-        whose bound reaches it; None if no count does, so that the native product is to be taken.
+        Count that each method needs: `measured` is the smallest count from which on all counts reach the target on these
+        matrices, `proved` the smallest count whose bound reaches the target. None if no count reaches it, so that the native
+        product should be used.
     native : dict of str to float
         Cost of a product in the output's format on each device whose data sheet has a rate for it.
     """
@@ -97,7 +98,7 @@ class SliceAdvice(Result):
 
     @property
     def relative(self) -> bool:
-        """Return whether the target is relative to the result itself instead of |A||B|."""
+        """Return whether the target limits the error relative to |A B| instead of |A||B|."""
         return self.target.startswith(RELATIVE)
 
     def to_rows(self) -> list[dict]:
@@ -116,7 +117,7 @@ class SliceAdvice(Result):
         return {**asdict(self), "verdict": self.sentences()}
 
     def sentences(self) -> list[str]:
-        """Return sentences on each method's safe count and its error with one word fewer, then on the costs."""
+        """Return sentences on the count that each method needs, on its error with one word fewer, and on the costs."""
         if 0 in self.shape:
             return ["The product has no multiplications, so there is nothing to emulate."]
         if not self.counts:

@@ -299,7 +299,8 @@ def plan(
     Raises
     ------
     ValueError
-        If a size, the layout or the method does not fit, or the device is a CPU, on which :func:`matmul` only simulates a unit.
+        If a size, the layout or the method is not allowed, or the device is a CPU, on which :func:`matmul` only simulates a
+        unit.
 
     Examples
     --------

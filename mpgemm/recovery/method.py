@@ -261,7 +261,7 @@ class RecoveryMethod:
         raise ValueError(f"method {self.name!r}: {message}")
 
     def with_count(self, count: int) -> "RecoveryMethod":
-        """Return the row with `count` slices or moduli.
+        """Return a copy of the row with `count` slices or moduli.
 
         Raises
         ------
@@ -291,7 +291,7 @@ class RecoveryMethod:
 
     @property
     def known_moduli(self) -> tuple[int, ...]:
-        """Return the moduli in the order in which the method takes them."""
+        """Return the moduli in the order in which the method uses them."""
         return SPLIT_MODULI if self.kind == "split_residues" else MODULI
 
     @property
@@ -328,7 +328,7 @@ class RecoveryMethod:
         return fmt.precision if self.scale_exponent is None else self.scale_exponent
 
     def with_options(self, **options) -> "RecoveryMethod":
-        """Return the row with options applied.
+        """Return the row with the given options.
 
         Raises
         ------

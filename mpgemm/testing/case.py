@@ -41,6 +41,7 @@ class KernelCase:
     Attributes
     ----------
     engine : Engine
+        Modelled unit.
     operands : (ndarray, ndarray)
         Values of A and B as the engine gets them.
     given : (ndarray, ndarray)
@@ -48,6 +49,7 @@ class KernelCase:
     scaling : Scaling or None
         Scales of the operands, as read.
     c : ndarray of float64, shape (m, n), or None
+        Addend.
     out_format : str
         Format of the kernel's result.
     order : KernelOrder

@@ -40,6 +40,7 @@ class KernelCheck(Result):
     Attributes
     ----------
     passes : bool
+        Whether the result is right.
     summary : str
         First line of the report: the error, or the tolerance that holds.
     wrong, elements : int

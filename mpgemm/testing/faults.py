@@ -242,6 +242,7 @@ def faults_of(allowed: KernelCase) -> dict[str, float]:
     Parameters
     ----------
     allowed : KernelCase
+        Operands of the test with the tolerance, from :func:`gemm_tolerance`.
 
     Returns
     -------

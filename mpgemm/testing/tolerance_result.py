@@ -206,7 +206,7 @@ class Tolerance(Result):
         ]  # fmt: skip
 
     def misses(self, name: str) -> str | None:
-        """Return the faults that a test with a tolerance misses, in words; None if none was tried.
+        """Return a sentence on the faults that a test with a tolerance misses; None if no faults were tried.
 
         Parameters
         ----------

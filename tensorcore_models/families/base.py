@@ -337,7 +337,7 @@ class Accumulator:
         return not (self.takes_integers or self.partial)
 
     def inside(self, p: "Pass") -> Sequence[tuple[str, float]]:
-        """Return (text, loss) for each sum of a pass with several sums; by default nothing."""
+        """Return (text, rounding error) for each sum of a pass that computes several sums; empty by default."""
         return ()
 
     def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
@@ -421,11 +421,11 @@ class Accumulator:
         return derived_errors.step_error(self, unit, facts)
 
     def group_facts_of_formats(self, unit: Any) -> "GroupFacts | None":
-        """Return bounds on exact group sums for all operands of the unit's formats; None for a unit without groups."""
+        """Return bounds on exact group sums' alignment exponents for all operands of the formats; None without groups."""
         return None
 
     def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
-        """Return facts about the exact group sums of operands in float64; None for a unit without such groups."""
+        """Return bounds on exact group sums' alignment exponents for these operands; None without groups."""
         return None
 
     def unrounded(self) -> "Accumulator | None":
@@ -444,7 +444,7 @@ class Accumulator:
 
     # -- terms -----------------------------------------------------------------------------------------------------------
     def pass_term(self, p: "TermPass") -> "Term":
-        """Return one pass as a term over bit-vectors, by default ``self.pass_bits(p)`` if that can be recorded.
+        """Return the result of one pass as a term over bit-vectors, by default ``self.pass_bits(p)`` if that can be recorded.
 
         A pass that can be recorded does not branch on values, so it also runs on terms.
 
@@ -456,7 +456,7 @@ class Accumulator:
         Raises
         ------
         Unencodable
-            If there is no term.
+            If there is no term for the algorithm.
         """
         from ..arithmetic.program import why_unrecorded
         from ..bitvectors.passes import Unencodable

@@ -35,7 +35,7 @@ class GroupDotFusedSum(AlignedSum):
     fraction_bits, output_rounding
         Fraction bits and rounding as in :class:`FusedDotAdd`; 35 and rz on Blackwell.
     scaled_zero : {"skip_zero_products", "skip", "keeps_scale"}
-        Edge rule: groups that take no part in the alignment although their scales have exponents. "skip_zero_products": groups
+        Edge rule: groups that are left out of the alignment although their scales have exponents. "skip_zero_products": groups
         whose products are all zero, but not a group that cancels (mmasim 2.1.1). "skip": groups whose sum is zero.
         "keeps_scale": no group.
     """
@@ -171,7 +171,7 @@ class GroupDotFusedSum(AlignedSum):
         return errors.StepError(total, cut * 2.0 ** min(floor, 1000) + absolute, self.terms, texts)
 
     def group_facts_of_formats(self, unit):
-        """Return bounds on the exact group sums of all operands in the engine's formats."""
+        """Return bounds on how large scales are relative to group sums, for all operands in the engine's formats."""
         a, b = (get_float_format(f) for f in unit.formats[:2])
         scales = errors.block_scales(unit)
         smallest = a.min_subnormal * b.min_subnormal
@@ -182,7 +182,7 @@ class GroupDotFusedSum(AlignedSum):
         return errors.GroupFacts(max(1.0, 2.0**subnormal / smallest), None if zeros_skip else 2 * scales.format.emax)
 
     def group_facts(self, unit, a, b, scale_a, scale_b):
-        """Return how the scales of the groups compare with the groups' sums, over all groups of all elements of the product."""
+        """Return bounds on how large the scales of a group are relative to its sum, over all groups of all elements."""
         scales, rule = errors.block_scales(unit), self.zero_operand
         lift: float = 1.0
         floor: int | None = None

@@ -20,7 +20,7 @@ _NUMPY = {FORMATS[f"fp{8 * kind().itemsize}"]: kind for kind in (np.float16, np.
 
 @dataclass(frozen=True)
 class WidenedDotAdd(Accumulator):
-    """`WidenedDotAdd` is WMMA whose C and D have different formats: the FP32 instruction between two conversions.
+    """`WidenedDotAdd` is WMMA with different formats of C and D, computed by the FP32 instruction between two conversions.
 
     c is converted exactly to `via_format`, in which its subnormal numbers are normal. `dot` runs over the products of one
     instruction in chained steps. If d has another format, the result of the steps is rounded to it (to nearest, ties to even);

@@ -293,7 +293,7 @@ class FidelityPhases(_Phases):
     def probe(self, build):
         """Add vectors that show which parts of products each phase multiplies, how a group is aligned, and the erratum.
 
-        A product of 1.0000001 and 1.00001 in binary has a part for every phase.
+        The product of 1.0000001 and 1.00001 (in binary) has a nonzero part in every phase.
         """
         wide = build.row.formats[3].name == "fp32"
         first = self.phases[0]

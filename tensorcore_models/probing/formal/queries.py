@@ -46,7 +46,7 @@ class FormalVerdict(Result):
     backend : str
         Name of the solver that answered.
     seconds : float
-        Wall time in seconds, including the building of the terms.
+        Wall time in seconds, including the time to build the terms.
     """
 
     status: Literal["witness", "none", "timeout", "memory", "unknown"]
@@ -288,7 +288,8 @@ def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tupl
     needed : int
         The smallest number of carry bits with which no input wraps.
     verdicts : list of FormalVerdict
-        For 1, 2, ... carry bits: a witness that they are too few; the last verdict proves that they suffice.
+        One verdict for each number of carry bits from 1 on: a witness that the number is too small. The last verdict proves
+        that its number suffices.
 
     Raises
     ------

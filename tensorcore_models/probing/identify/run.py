@@ -268,9 +268,9 @@ def identify(
     seed : int
         Seed of all random choices; the same seed leads to the same dot products.
     sources : tuple of callables
-        Further sources of inputs that separate two specifications: source(interface, one, other) -> batches. They are called
-        if the built-in search finds none. A :class:`tensorcore_models.probing.Solver` is such a source; its proofs that two
-        values are equal are reported with the open questions.
+        Further functions source(interface, one, other) -> batches, which return inputs that separate two specifications. They
+        are called if the built-in search finds no such input. A :class:`tensorcore_models.probing.Solver` is such a source; its
+        proofs that two values are equal are reported with the open questions.
     families : tuple of type
         Your own accumulator classes to search for; their method `searches` defines the search.
     effort : {"normal", "quick", "thorough"}

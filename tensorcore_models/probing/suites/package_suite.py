@@ -330,7 +330,7 @@ def characterise(engine: Engine) -> Characterisation:
     Raises
     ------
     ValueError
-        For integer engines, and for formats so narrow that the order of the sum cannot be seen.
+        If the engine has integer operands, or formats so narrow that the order of the sum cannot be seen.
     """
     if any(isinstance(f, IntegerFormat) for f in engine.formats):
         raise ValueError(f"{engine.label} multiplies integers, but the probes are for floating-point engines")
