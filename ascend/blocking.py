@@ -107,7 +107,8 @@ class Blocking:
         words : int
             Number of FP16 words of each element that a kernel keeps in L1: 1 for a kernel of one term, 2 for a fused kernel.
         operand : str
-            Format of the elements, a name of :data:`ascend.operand_formats.FORMATS`; block scales take their bytes, too.
+            Format of the elements, a name of :data:`ascend.operand_formats.FORMATS`; the bytes of block scales are counted,
+            too.
         """
         each = words * FORMATS[operand].stored(self.bk)
         return panel_capacity(chip.l1_bytes, each, self.bm, slots(buffering) * self.bn)

@@ -126,7 +126,7 @@ def cube_gemm(
         Extension of the published method: multiply each row of A and column of B by a power of two so that its largest element
         lies in [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact unless the result
         leaves FP32's normal range: it is then rounded once more to a subnormal, or overflows. `c` is added last, by RN.
-        Infinities and NaNs take no part in choosing the power.
+        Infinities and NaNs are ignored when the power is chosen.
 
     Returns
     -------

@@ -91,7 +91,7 @@ class SgemmResult(Result):
 
 @default_fp_state
 def sgemm(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> np.ndarray:
-    """Return A B (+ C) in FP32, from the matrix unit if this CPU has one that can take the operands, else from numpy.
+    """Return A B (+ C) in FP32, from the matrix unit if this CPU has one that can multiply the operands, else from numpy.
 
     Parameters
     ----------

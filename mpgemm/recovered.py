@@ -128,9 +128,9 @@ def recovered_gemm(
     Raises
     ------
     ValueError
-        If shapes do not fit, the engine does not take the method's words (the message names engines that take them), an
-        option is unknown, or c is not representable; with `strict`, if elements leave the words' range; with `verify`, if no
-        bound is derived for the method.
+        If shapes do not fit, the engine does not accept the method's words (the message names engines that do), an option is
+        unknown, or c is not representable; with `strict`, if elements leave the words' range; with `verify`, if no bound is
+        derived for the method.
     TypeError
         If an argument holds no real numbers.
     OutsideBound

@@ -73,7 +73,7 @@ class Plan(Result):
 
     @property
     def seconds(self) -> float:
-        """Return the simulated time in seconds, or the analytic one if nothing was simulated."""
+        """Return the simulated time in seconds, or `analytic_seconds` if nothing was simulated."""
         return self.timeline.seconds if self.timeline else self.analytic_seconds
 
     @property

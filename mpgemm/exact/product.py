@@ -43,7 +43,7 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
     Returns
     -------
     ExactResult
-        An object that computes a result when it is asked for, and keeps it.
+        Object that computes each result when a method first needs it, and keeps it.
 
     Raises
     ------

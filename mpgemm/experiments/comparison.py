@@ -284,7 +284,7 @@ def compare(
     rates: Mapping[str, float] | None = None,
     executor: Executor | None = None,
 ) -> Comparison:
-    """Run every method on every engine that takes its words, and measure the errors against the exact product.
+    """Run every method on every engine that accepts its words, and measure the errors against the exact product.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def compare(
     Returns
     -------
     Comparison
-        Records in the order of methods, then engines. Pairs whose engine does not take the words are in `skipped`.
+        Records in the order of methods, then engines. Pairs whose engine does not accept the method's words are in `skipped`.
 
     Raises
     ------

@@ -28,7 +28,7 @@ class ComparisonRecord(Result):
     case, group, method, engine : str
         Names of the case, its group, the method and the engine; cases of one group differ only in their seed.
     requested : str
-        Name by which the engine was asked for, such as a device, which has several engines.
+        Name that the caller gave for the engine, such as a device, which has several engines.
     operands : str
         Format of the engine's operands.
     passes : int
@@ -46,7 +46,7 @@ class ComparisonRecord(Result):
     overflow_a, overflow_b, underflow_a, underflow_b : int
         Numbers of elements of A and of B that overflow or underflow the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
     bound : float or None
-        Deterministic bound of the componentwise error, None if it was not asked for or is not known.
+        Deterministic bound of the componentwise error, None if it was not requested or is not known.
     held : int
         Number of results with a finite certified bound; all of them are within it.
     results_not_finite : int

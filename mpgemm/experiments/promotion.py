@@ -93,7 +93,7 @@ class PromotionAdvice(Result):
         return [{**asdict(interval), "bits": interval.bits} for interval in self.intervals]
 
     def sentences(self) -> list[str]:
-        """Return sentences on the product, the recommendation, and the other parts of the error."""
+        """Return sentences on the product, the recommendation, and the errors that promotion does not affect."""
         return [f"{self.engine}, {' x '.join(map(str, self.shape))}", self.verdict, self.beside]
 
     @property
@@ -189,8 +189,8 @@ def advise_promotion(
     Raises
     ------
     ValueError
-        If shapes do not fit, operands are beyond the range of the engine's format, the engine does not give FP32 sums or takes
-        block scales or integers, or `wanted` is not positive.
+        If shapes do not fit, operands are beyond the range of the engine's format, the engine does not give FP32 sums or has
+        block scales or integer operands, or `wanted` is not positive.
 
     Examples
     --------

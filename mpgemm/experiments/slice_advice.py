@@ -189,8 +189,8 @@ def slice_advice(
     Targets limit the error of every element:
 
     * N bits: 2^-N |A||B| plus the result's own rounding;
-    * "relative:N": 2^-N |A B| plus the result's own rounding; "relative" takes all bits of the output as N;
-    * "fp64" and "fp32": |A||B| times the largest relative error of NumPy's FP64 product or of the FP32 baseline
+    * "relative:N": 2^-N |A B| plus the result's own rounding; "relative" sets N to the number of bits of the output; * "fp64"
+    and "fp32": |A||B| times the largest relative error of NumPy's FP64 product or of the FP32 baseline
       (:func:`mpgemm.experiments.methods.fp32_baseline`), or times the unit roundoff if that is larger or if that product is
       lost; and times the factor by which two such products may differ (:data:`mpgemm.experiments.standing.NOISE_BITS`).
 

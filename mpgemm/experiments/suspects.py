@@ -54,7 +54,7 @@ class Whodunit(Result):
     exact, nearest : tuple of Suspect
         Candidates that give every compared element, and the nearest other candidates, best first.
     chance : float
-        Expected number of candidates that give such a result by chance (:func:`expected_by_chance`).
+        Expected number of candidates that match the result by chance (:func:`expected_by_chance`).
     shared : str
         Common properties of the exact candidates; empty if only their formats agree.
     alike : bool

@@ -308,7 +308,7 @@ class RecoveryMethod:
 
     @property
     def passes(self) -> int:
-        """Return the number of full-size engine products of one call; before a count is chosen, the number in the row."""
+        """Return the number of full-size engine products of one call, with the row's count of slices or moduli."""
         if self.modular:
             return len(self.moduli) * (3 if self.kind == "split_residues" else 1)
         return len(self.products)

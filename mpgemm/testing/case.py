@@ -246,7 +246,7 @@ class KernelCase:
 
     @property
     def atol(self) -> float:
-        """Return the largest bound of an element: an absolute tolerance for checks that take one number."""
+        """Return the largest bound of an element, an absolute tolerance for checks with one number."""
         return float(self.bound.max(initial=0.0))
 
     @cached_property
@@ -288,7 +288,7 @@ class KernelCase:
         return model_results(self.engine, *self.part(rows, columns), options)
 
     def sums_columns(self, columns: np.ndarray) -> np.ndarray:
-        """Return the columns of sums that belong to columns of the result: two for each if the epilogue takes pairs."""
+        """Return the columns of sums that belong to columns of the result: two each if the epilogue combines pairs."""
         pairs = self.epilogue is not None and self.epilogue.pairs
         return np.concatenate([columns, columns + self.operands[1].shape[1] // 2]) if pairs else columns
 

@@ -109,7 +109,8 @@ class Scaling:
     sizes : tuple of int
         (m, k, n).
     first : {None, "a", "b"}
-        Operand whose factors per row or column are applied first; None lets the unit decide (:meth:`on`).
+        Operand whose factors per row or column are applied first; None means the operand that the unit's libraries scale first
+        (:meth:`on`).
     """
 
     rule_a: ScaleRule

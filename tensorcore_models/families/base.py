@@ -258,7 +258,7 @@ class Accumulator:
         Raises
         ------
         ValueError
-            If a format is an integer format and the algorithm takes floating-point numbers, or vice versa.
+            If a format is an integer format although the algorithm multiplies floating-point numbers, or vice versa.
         """
         for name, fmt in zip("abcd", formats, strict=True):
             if isinstance(fmt, IntegerFormat) != self.takes_integers:
@@ -332,7 +332,8 @@ class Accumulator:
     def shows_order(self, formats: Sequence[AnyFormat]) -> bool:
         """Return whether :func:`tensorcore_models.probing.summation_tree` can find the order of additions.
 
-        `formats` are those of a, b, c and d. By default it is False for sums of integers and of parts of products.
+        `formats` holds the formats of a, b, c and d. By default the result is False for sums of integers and of parts of
+        products.
         """
         return not (self.takes_integers or self.partial)
 

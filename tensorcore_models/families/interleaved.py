@@ -43,7 +43,7 @@ class InterleavedDotAdd(Accumulator):
     group_order : tuple of int
         Order in which the groups are chained.
     via_format : str
-        Format to which operands are converted exactly; it decides the exponents of subnormal operands.
+        Format to which operands are converted exactly; this format determines the exponents of subnormal operands.
     final_rounding : str
         Rounding of the last addition.
     """

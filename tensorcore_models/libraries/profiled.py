@@ -68,7 +68,7 @@ class ProfiledProduct:
         return _SCALE_WORDS[self.profile.scales]
 
     def bits(self, x: np.ndarray, side: str) -> np.ndarray:
-        """Return the encodings of operand "a" or "b" that the recipe takes.
+        """Return operand "a" or "b" as the encodings that the recipe multiplies.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ def configured(
     format, out_format : str
         Formats of the operands and of the result.
     config : mapping
-        Fields of cuBLASLt's configuration. The rules for profiles also take the names of its log (algoId, stages, numSplitsK,
+        Fields of cuBLASLt's configuration. The rules for profiles also accept the names of its log (algoId, stages, numSplitsK,
         ...), `layout` (torch's memory order of A and B: nn, nt, tn) and `fast_accumulation` (FP8).
 
     Raises

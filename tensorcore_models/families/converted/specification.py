@@ -41,14 +41,15 @@ class ConvertedDotAdd(Accumulator):
     flush : bool
         Whether operands that are subnormal in `via_format` become zeros of the same sign.
     bias_a, bias_b : int or None
-        Edge rules: exponent biases of the operands; None for those of their formats.
+        Edge rules: exponent biases of the operands; None for the biases of their formats.
     specials_a, specials_b : {"own", "ieee", "finite", "fn"}
         Edge rules: meaning of encodings with the largest exponent. "own": that of the format. "ieee": infinities and NaN.
         "finite": numbers. "fn": numbers, except that all ones is NaN.
     bias_range : tuple of int
-        Lowest and highest bias that the unit takes, and the step between biases; empty if it takes only those of its formats.
+        Lowest and highest bias that the unit supports, and the step between biases; empty if the unit supports only the biases
+        of its formats.
     codes : tuple of str
-        Values of `specials_a` and `specials_b` that the unit takes in addition to "own".
+        Values of `specials_a` and `specials_b` that the unit supports in addition to "own".
     """
 
     dot: Accumulator = ParametricDotAdd()

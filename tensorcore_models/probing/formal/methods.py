@@ -141,7 +141,7 @@ def beating_input(
     Raises
     ------
     ValueError
-        If the formats of the operands differ, or have no such exponents.
+        If the formats of the operands differ, or their exponents do not include the given ranges.
     Contradiction
         If the run of a way gives another result than its term, or `better` has no smaller error.
     """
