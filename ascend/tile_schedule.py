@@ -233,7 +233,10 @@ class TileSchedule(WithOptions):
 
     @property
     def load_k(self) -> int:
-        """Return the number of products along k that one load of a streamed operand serves; it fills half of the L1 buffers."""
+        """Return the number of products along k that one load of a streamed operand serves.
+
+        A load fills half of the operand's L1 buffers, or all of them with single buffering.
+        """
         return self.blocking.bk * max(self.depth // self.stream_slots, 1)
 
     @property

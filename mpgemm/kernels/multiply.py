@@ -144,7 +144,9 @@ def matmul(
     out_dtype: torch.dtype = torch.float32,
     **options,
 ) -> torch.Tensor:
-    """Compute alpha A B + beta C with FP32 accuracy on matrix units of lower precision; :func:`recipe` predicts the bits.
+    """Compute alpha A B + beta C with FP32 accuracy on matrix units of lower precision.
+
+    :func:`mpgemm.kernels.recipe` predicts the bits of the result.
 
     Parameters
     ----------

@@ -143,8 +143,8 @@ class Tolerance(Result):
         Length of the dot products.
     relative, absolute : float or None
         Certified values in the formula above; None if an operand or a sum may overflow, so that nothing is certified. Without
-        data the tolerance holds for all operands of the formats. With data it holds for all operands whose exponents are in the
-        data's range; with a recovery method it holds for the data only.
+        data the tolerance holds for all operands of the formats. With data it holds for all operands with the exponents of the
+        data; with a recovery method it holds for the data only.
     bound : numpy.ndarray or None
         Certified bound of the error of each element for the data; None without data.
     derivation : str

@@ -84,7 +84,8 @@ def tolerance(
         Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact
         product are then those of the scaled operands.
     draws : Draws or str, optional
-        Distribution from which operands are drawn in place of `data`; a :class:`Draws` also states sizes, seed and parameters.
+        Distribution from which operands are drawn in place of `data`; a :class:`mpgemm.testing.Draws` also states sizes, seed
+        and parameters.
     quantile, confidence : float
         Fraction of correct products of which every element passes the statistical tolerance, and the confidence of this
         statement.

@@ -34,8 +34,8 @@ class CudaEngine(StepEngine):
 
     Notes
     -----
-    `gemm` and `gemm_bits` have the arguments of every :class:`Engine`; `mma_bits` accepts batches, as that of an instruction
-    does.
+    `gemm` and `gemm_bits` have the arguments of every :class:`tensorcore_models.Engine`. `mma_bits` accepts batches, as that of
+    an instruction does.
     """
 
     row: Instruction
