@@ -147,7 +147,7 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None,
     Raises
     ------
     ValueError
-        If an operand, a word or the result is not finite, because its error has no parts.
+        If an operand, a word or the result is not finite, because such an error cannot be divided.
     """
     run = dot_run(method, a, b, c, engine, overflow, options)
     computed = run.product()

@@ -55,7 +55,7 @@ _NORM_SLICE = 1 << 20
 class ErrorReport(Result):
     """`ErrorReport` holds errors of a computed product; each error is 0 if and only if all elements are exact.
 
-    Below, C is the exact product with the addend C0 (if there is one), dC = computed - exact, and S = |A||B| (+ |C0|).
+    Below, C is the exact product with the addend C0 (if there is one), dC = computed - exact, and ``S = |A||B| (+ |C0|)``.
 
     Attributes
     ----------

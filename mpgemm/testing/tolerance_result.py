@@ -74,7 +74,7 @@ class Vacuity(Result):
         return [self.to_dict()]
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values, with the verdict."""
+        """Return the fields and the verdict as JSON-compatible values."""
         return {**asdict(self), "vacuous": self.vacuous, "verdict": self.verdict}
 
     def __str__(self) -> str:

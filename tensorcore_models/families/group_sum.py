@@ -36,7 +36,7 @@ class GroupDotFusedSum(AlignedSum):
         Fraction bits and rounding as in :class:`FusedDotAdd`; 35 and rz on Blackwell.
     scaled_zero : {"skip_zero_products", "skip", "keeps_scale"}
         Edge rule: groups that are left out of the alignment although their scales have exponents. "skip_zero_products": groups
-        whose products are all zero, but not a group that cancels (mmasim 2.1.1). "skip": groups whose sum is zero.
+        whose products are all zero, but not a group whose products cancel (mmasim 2.1.1). "skip": groups whose sum is zero.
         "keeps_scale": no group.
     """
 

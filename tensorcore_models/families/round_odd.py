@@ -29,7 +29,7 @@ class PairRoundOddSum(Accumulator):
         return 2
 
     def interchangeable(self, length):
-        """Return the first two products as one set, because they are added to each other before a third is added."""
+        """Return the first two products as one set, which are added to each other before a third product is added."""
         return ((0, 1), *((i,) for i in range(2, length))) if length > 1 else super().interchangeable(length)
 
     def pass_bits(self, p):

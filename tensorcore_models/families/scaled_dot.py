@@ -55,7 +55,7 @@ class ScaledDotAdd(Accumulator):
 
     @property
     def exact(self) -> ParametricDotAdd:
-        """Return the sum without the scale."""
+        """Return the specification of the same sum without the scale."""
         return ParametricDotAdd(
             self.terms, None, output_rounding="rne", zero_sign="ieee", negative_underflow="negative", nan=self.nan
         )

@@ -101,9 +101,9 @@ class FusedDotAdd(FusedSum):
         Edge rule: whether a zero product of a block-scaled instruction keeps the exponents of its scales in the alignment, if
         `zero_operand` gives zeros an exponent.
     seed : int
-        Key of the output rounding "sr", in [0, 2**64). Elements e of D are counted along the rows. The draw of pass p of
-        element e is the draw of :func:`tensorcore_models.encode` with this seed for element p 2^32 + e. All products of a batch
-        have the same key.
+        Key of the output rounding "sr", in [0, 2**64). Elements e of D are counted along the rows. The random integer of pass p
+        of element e is the one that :func:`tensorcore_models.encode` uses with this seed for element p 2^32 + e. All products
+        of a batch have the same key.
     """
 
     terms: int = 16
