@@ -170,7 +170,7 @@ class ExactResult:
 
     @default_fp_state
     def magnitudes(self) -> "ExactResult":
-        """Return the exact |A||B| (+ |C|), to which bounds of rounding errors are proportional."""
+        """Return the exact ``|A||B| (+ |C|)``, to which bounds of rounding errors are proportional."""
         other = object.__new__(type(self))
         other._a, other._b, other._c = np.abs(self._a), np.abs(self._b), None if self._c is None else np.abs(self._c)
         other.shape = self.shape

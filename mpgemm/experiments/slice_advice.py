@@ -98,7 +98,7 @@ class SliceAdvice(Result):
 
     @property
     def relative(self) -> bool:
-        """Return whether the target limits the error relative to |A B| instead of |A||B|."""
+        """Return whether the target limits the error relative to the result itself instead of |A||B|."""
         return self.target.startswith(RELATIVE)
 
     def to_rows(self) -> list[dict]:
@@ -188,11 +188,12 @@ def slice_advice(
 
     Targets limit the error of every element:
 
-    * N bits: 2^-N |A||B| plus the result's own rounding;
-    * "relative:N": 2^-N |A B| plus the result's own rounding; "relative" sets N to the number of bits of the output; * "fp64"
-    and "fp32": |A||B| times the largest relative error of NumPy's FP64 product or of the FP32 baseline
-      (:func:`mpgemm.experiments.methods.fp32_baseline`), or times the unit roundoff if that is larger or if that product is
-      lost; and times the factor by which two such products may differ (:data:`mpgemm.experiments.standing.NOISE_BITS`).
+    * N bits: ``2^-N |A||B|`` plus the result's own rounding;
+    * "relative:N": ``2^-N |A B|`` plus the result's own rounding; "relative" sets N to the number of bits of the output;
+    * "fp64" and "fp32": ``|A||B|`` times a relative error and times the factor by which two floating-point products may differ
+      (:data:`mpgemm.experiments.standing.NOISE_BITS`). The relative error is the largest error over ``|A||B|`` of NumPy's FP64
+      product or of the FP32 baseline (:func:`mpgemm.experiments.methods.fp32_baseline`). If this error is below the unit
+      roundoff or above 2^-10 (after an overflow, for example), the unit roundoff is used.
 
     A count is proved if the bound of the remainders that its words do not hold, plus the result's rounding, is within the limit
     in every element.

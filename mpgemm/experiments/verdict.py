@@ -106,8 +106,7 @@ class Verdict(Result):
     lost_operands : tuple of LostOperand
         Operands with elements that no fp16 word can hold.
     fp32_lost : int
-        Number of results that FP32 itself loses, because they are wrong by more than rounding errors (after an overflow, for
-        example).
+        Number of results that FP32 itself loses, with an error above ``2^-10 |A||B|`` (after an overflow, for example).
     k, results : int
         Length of the sums, and number of results of a seed.
     not_finite : NotFinite
