@@ -121,7 +121,7 @@ def cube_gemm(
     group : int
         Number of consecutive products of one term in the elementwise order, from 1 to the cube step.
     reseed_l0c : bool
-        Start every k group from C. A schedule has its own setting.
+        Whether every k group starts from C. If `schedule` is given, its own setting applies.
     row_scaling : bool
         Extension of the published method: multiply each row of A and column of B by a power of two so that its largest element
         lies in [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact unless the result

@@ -40,7 +40,7 @@ class ScaleRule(NamedTuple):
     format : str
         Format of a factor.
     applied : {"end", "block", "product"}
-        Place where the factor is applied.
+        Place where the factor is applied: to the whole sum ("end"), to the sum of each block of k, or to each product.
     evidence : str
         Source of the rule.
     """

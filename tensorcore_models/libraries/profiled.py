@@ -243,8 +243,8 @@ def configured(
     Parameters
     ----------
     device, version : str
-        GPU and version of cuBLASLt. "h100" with "13.0" follows the rules for profiles, which cover more formats; for others,
-        see :func:`cublaslt`.
+        GPU and version of cuBLASLt. "h100" with "13.0" follows the rules for profiles, which cover more formats; other GPUs and
+        versions follow :func:`cublaslt`.
     m, k, n : int
         Sizes: A is (m, k), B is (k, n).
     format, out_format : str

@@ -274,7 +274,7 @@ def identify(
     families : tuple of type
         Your own accumulator classes to search for; their method `searches` defines the search.
     effort : {"normal", "quick", "thorough"}
-        Effort of the search before a box counts as outside of the families (:data:`.limits.EFFORTS`).
+        Effort of the search, after which a box counts as outside of the families (:data:`.limits.EFFORTS`).
     progress : callable
         Function that is called with one line of text at a time.
     **interface
