@@ -242,7 +242,7 @@ class RejectedBlock(NamedTuple):
 def rejections(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[RejectedBlock]:
-    """Return the rejected blocks that become feasible when one size shrinks by 16.
+    """Return the blocks that eq. 12 of Xue et al. rejects and that become feasible if one size shrinks by 16.
 
     Every larger block breaks the same constraints, with larger byte counts.
 

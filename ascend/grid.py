@@ -18,7 +18,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Grid:
-    """`Grid` is the number of cores along m, k and n.
+    """`Grid` holds the numbers of cores along m, k and n.
 
     Parameters
     ----------

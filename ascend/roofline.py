@@ -167,7 +167,7 @@ def roofline(
     b, m, k, n, chip
         See :func:`operational_intensity`.
     peak : float, optional
-        Peak in FP32-equivalent FLOP/s; a third of the chip's FP16 peak if None. The paper uses 256e12 / 3.
+        Peak in FP32-equivalent FLOP/s; a third of the chip's FP16 peak if None. Xue et al. use 256e12 / 3.
     element_bytes : int
         Number of bytes of each element.
     """

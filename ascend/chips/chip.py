@@ -234,7 +234,7 @@ CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
 @members_in_default_fp_state
 @dataclass(frozen=True)
 class Chip:
-    """`Chip` describes one chip. Its numeric fields are the rows of :data:`PARAMETERS`, in the units given there.
+    """`Chip` describes one chip; the rows of :data:`PARAMETERS` list its numeric fields with their units.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ class Chip:
         return depths[operand]
 
     def peak_flops(self, operand: str = "fp16") -> float:
-        """Return the peak of all cubes in FLOP/s: 262.1e12 for FP16 on 910A (the paper rounds it to 256e12)."""
+        """Return the peak of all cubes in FLOP/s: 262.1e12 for FP16 on 910A (Xue et al. round it to 256e12)."""
         return self.cores * self.cube_flops_per_cycle(operand) * self.cycles_per_second
 
     def replace(self, **changes) -> "Chip":

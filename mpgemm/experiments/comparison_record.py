@@ -85,7 +85,7 @@ class ComparisonRecord(Result):
         return float("nan") if self.results_not_finite else self.errors.effective_bits()
 
     def row(self) -> dict:
-        """Return a flat row for tables."""
+        """Return the record as one flat row for tables, a dict of column names and values."""
         return {name: getattr(self.errors if name in _OF_ERRORS else self, name) for name in _COLUMNS}
 
     def to_rows(self) -> list[dict]:

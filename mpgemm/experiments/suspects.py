@@ -96,7 +96,7 @@ class Whodunit(Result):
 
     @property
     def verdict(self) -> str:
-        """Return the answer in a few sentences."""
+        """Return a few sentences on the candidates that give the result."""
         m, _, n = self.shape
         where = f"all {m * n}" if self.compared == m * n else f"the {self.compared} (of {m * n}) compared"
         if not self.exact:

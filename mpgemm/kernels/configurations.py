@@ -34,7 +34,7 @@ class Configuration:
     group: int = 8
 
     def constants(self) -> dict[str, int]:
-        """Return the constants by the names that the kernels use."""
+        """Return the fields under the names that the kernels use for these constants."""
         return {"BM": self.rows, "BN": self.columns, "BK": self.depth, "GROUP": self.group}
 
     def to_dict(self) -> dict[str, int]:

@@ -131,7 +131,7 @@ class KernelCase:
         return self.values if self.epilogue is None else self.epilogue.apply(self.values)
 
     def error_of(self, out: np.ndarray) -> np.ndarray:
-        """Return out - exact."""
+        """Return the error of every element, out - exact."""
         with np.errstate(over="ignore", invalid="ignore"):
             if self.epilogue is None:
                 return self.exact.error_of(out)

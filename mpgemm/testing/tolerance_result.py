@@ -25,7 +25,7 @@ SEEN = 0.99
 
 @dataclass(frozen=True, repr=False)
 class Vacuity(Result):
-    """`Vacuity` holds the faults that a tolerance would let pass on data.
+    """`Vacuity` holds the faults of a kernel that a test with a tolerance would not detect on given data.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Vacuity(Result):
 
     @property
     def vacuous(self) -> bool:
-        """Return whether a kernel that writes only zeros passes everywhere, although the product is not zero."""
+        """Return whether every element of a result of zeros passes, although the product is not zero."""
         return self.elements > 0 and self.terms > 0 and self.zero_passes == self.elements
 
     @property

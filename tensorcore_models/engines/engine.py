@@ -94,7 +94,7 @@ class Engine(abc.ABC):
 
     @property
     def label(self) -> str:
-        """Return a short name for tables."""
+        """Return a short name of the engine for tables."""
         return type(self).__name__
 
     @functools.cached_property

@@ -136,7 +136,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         return z.finish(total, exponent, fmt, self, self.output_rounding)
 
     def shows_order(self, formats):
-        """Return False, because c is rounded down like the dot product and would look as if it were fused with it."""
+        """Return False, because c is rounded down like the dot product and would look as if the dot product included c."""
         return False
 
     def words(self, d):

@@ -88,7 +88,7 @@ class Identification(Result):
 
     @property
     def verdict(self) -> str:
-        """Return the outcome in one line."""
+        """Return one line on whether a specification was identified, and on which one."""
         if self.fault:
             return f"the box cannot be identified: {self.fault}"
         if self.engine is not None:
