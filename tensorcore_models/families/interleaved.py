@@ -26,7 +26,7 @@ from .fused.search import FIELDS as PARAMETRIC
 
 @dataclass(frozen=True)
 class InterleavedDotAdd(Accumulator):
-    """`InterleavedDotAdd` is the sum of Hopper's and Blackwell's fp8 `mma.sync`, fused dot-adds (FDA) chained over interleaved k.
+    """`InterleavedDotAdd` is the sum of Hopper's and Blackwell's fp8 `mma.sync`, chained fused dot-adds (FDA) on fp16.
 
     The groups are G_j = {k : (k // run) mod groups = j}, in the order of `group_order`. The sum is
     ``s = FDA(0, G_0); s = FDA(s, G_1); ...; d = RNE(s + c)``; every step is rounded to the output format
@@ -199,7 +199,7 @@ class InterleavedDotAdd(Accumulator):
                 )  # fmt: skip
 
     def probe(self, build):
-        """Add vectors of two fused dot-adds of fp16, chained over interleaved pairs of fp8 products (khattak-mikaitis, section IV-A5)."""
+        """Add vectors of two fused dot-adds, chained over interleaved pairs of fp8 products (khattak-mikaitis, section IV-A5)."""
         bits, run, groups = self.dot.fraction_bits, self.run, self.groups
         first = [k for k in range(build.row.k) if k // run % groups == self.group_order[0]]
         other = [k for k in range(build.row.k) if k // run % groups == self.group_order[1]]
