@@ -199,7 +199,7 @@ class InterleavedDotAdd(Accumulator):
                 )  # fmt: skip
 
     def probe(self, build):
-        """Add vectors of two fused dot-adds, chained over interleaved pairs of fp8 products (khattak-mikaitis, section IV-A5)."""
+        """Add vectors of two fused dot-adds, chained over interleaved pairs of fp8 products (khattak-mikaitis, IV-A5)."""
         bits, run, groups = self.dot.fraction_bits, self.run, self.groups
         first = [k for k in range(build.row.k) if k // run % groups == self.group_order[0]]
         other = [k for k in range(build.row.k) if k // run % groups == self.group_order[1]]
