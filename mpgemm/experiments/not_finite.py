@@ -1,4 +1,4 @@
-"""Finds operands that are not finite, and counts the results that are therefore infinite or NaN in every method."""
+"""Finds operands that are not finite, and counts the exact results that are therefore infinite or NaN."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class NotFinite:
             f"{'the first ' if count != 1 else ''}{name}[{i}, {j}] = {value:g}"
             for name, count, i, j, value in self.elements
         ]
-        return f"{'; '.join(found)}, so {self.results} of {self.of} results are infinite or NaN in every method."
+        return f"{'; '.join(found)}, so {self.results} of {self.of} exact results are infinite or NaN."
 
 
 def not_finite(case: Case) -> NotFinite:

@@ -224,7 +224,7 @@ def odd(value, place=(2, 3)):
 def test_what_is_not_finite_has_no_bits_and_no_recommendation(value, shown):
     found = compare(["fp16", "ootomo"], ["a100"], odd(value), pair()[1], case="x")
     where = f"A holds 1 element that is not finite, A[2, 3] = {shown}"
-    expected = f"{where}, so 4 of 20 results are infinite or NaN in every method."
+    expected = f"{where}, so 4 of 20 exact results are infinite or NaN."
     advice = "No bits are given and no method is recommended; replace infinities and NaN first."
     assert found.remarks("x", 10) == [f"{expected} {advice}"]
     assert not found.recommendations(10) and all(np.isnan(record.effective_bits) for record in found)
@@ -235,9 +235,9 @@ def test_what_is_not_finite_has_no_bits_and_no_recommendation(value, shown):
 
 def test_a_product_of_nans_has_no_bits():
     text = compare(["fp16"], ["a100"], np.full((3, 4), np.nan), np.ones((4, 2))).text()
-    assert "6 of 6 results are infinite or NaN" in text and "inf bits" not in text and "every bit" not in text
+    assert "6 of 6 exact results are infinite or NaN" in text and "inf bits" not in text and "every bit" not in text
     verdict = str(mpgemm.verdict(np.full((3, 4), np.nan), np.ones((4, 2))))
-    assert "6 of 6 results are infinite or NaN" in verdict and "every bit" not in verdict
+    assert "6 of 6 exact results are infinite or NaN" in verdict and "every bit" not in verdict
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 3), (3, 4, 0)])

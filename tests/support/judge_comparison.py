@@ -341,7 +341,7 @@ class ComparisonJudge:
 _UNDECIDED = r"((?: (?:Borderline|Undecided): .*?\.(?=$| B| U))*)"
 _WANTED = r"(FP32|[\d.]+ bits)"
 SENTENCES = (
-    (r"([AB] holds .*), so (\d+) of (\d+) results are infinite or NaN in every method\. No bits are given "
+    (r"([AB] holds .*), so (\d+) of (\d+) exact results are infinite or NaN\. No bits are given "
      r"and no method is recommended; replace infinities and NaN first\.", ComparisonJudge.not_finite),
     (rf"FP32, chains of 256: {_BITS}; NumPy's here {_BITS}\.", ComparisonJudge.fp32_bits),
     (r"Condition of the product, \|A\|\|B\| / \|AB\|: (\S+) in norm; by element (\S+) in the median, (\S+) at most"

@@ -418,7 +418,7 @@ SENTENCES = (
     (r"Beside it: (.*)\.", VerdictJudge.beside),
     (rf"{_HOW}: (\d+) of (\d+) results are lost", VerdictJudge.lost_step),
     (rf"{_HOW}: (exact|not exact), FP32 (exact|not exact)", VerdictJudge.exact_step),
-    (r"(.*), so (\d+) of (\d+) results are infinite or NaN in every method\. Bits are not given\.", VerdictJudge.not_finite),
+    (r"(.*), so (\d+) of (\d+) exact results are infinite or NaN\. Bits are not given\.", VerdictJudge.not_finite),
     (r"The exact product is 0, so there are no leading bits to compare, only errors over \|A\|\|B\| \(componentwise\)\.",
      lambda judge: judge.zero),
     (r"The results cancel, so FP32 itself has not one correct bit of the product\. Use FP64 where it matters\.",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Size = tuple[int, int, int]
 
 #: Columns of a plan that describe its schedule, speed and accuracy.
-_OF_A_SCHEDULE = ("chain", "mode", "grid", "placed", "seconds", "tflops", "bound", "busy", "bits")
+_OF_A_SCHEDULE = ("chain", "mode", "grid", "seconds", "tflops", "bound", "busy", "bits", "placed")
 
 
 def plan_table(plans: list[Plan], title: str) -> Table:
@@ -106,6 +106,6 @@ def _of_a_schedule(p: Plan) -> list:
     """Return the cells of the columns :data:`_OF_A_SCHEDULE`."""
     s, (bound, share) = p.schedule, p.bound
     return [
-        s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), s.placement(), f"{p.seconds:.3e}", p.tflops, bound,
-        f"{share:.2f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "",
+        s.chain, s.mode if s.terms > 1 else "-", s.cores_text(), f"{p.seconds:.3e}", p.tflops, bound,
+        f"{share:.2f}" if share == share else "", f"{p.bits:.1f}" if p.bits else "", s.placement(),
     ]  # fmt: skip
