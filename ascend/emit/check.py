@@ -205,7 +205,8 @@ def check_emitted(
     found = record_of(folder)
     if found.get("dialect") != "pto":
         raise ValueError(
-            f"{folder / 'record.json'}: only PTO kernels can run here (emit with --emit pto), got {found.get('dialect')!r}"
+            f"{folder / 'record.json'}: only PTO kernels can run here, got dialect {found.get('dialect')!r}: emit the plan "
+            "with --emit pto"
         )
     s = schedule_of(found)
     if a is None or b is None:

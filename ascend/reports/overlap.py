@@ -124,7 +124,8 @@ def read_collective(path: str | Path) -> list[MeasuredCollective]:
             raise ValueError(f"{path}, line {number}: bytes and microseconds must be above 0, got {given}")
         if "failed" in (word.lower() for word in words[2:]):
             raise ValueError(
-                f"{path}, line {number}: the collective's check failed: {given}; measure again or remove the line"
+                f"{path}, line {number}: the line states that the collective's check failed: {given}; measure again or remove "
+                "the line"
             )
         rows.append(MeasuredCollective(size, 1e-6 * microseconds))
     if not rows:
@@ -142,7 +143,9 @@ def fit_link(rows: Sequence[MeasuredCollective]) -> Link:
     """
     sizes = [row.bytes for row in rows]
     if len(set(sizes)) < 2:
-        raise ValueError(f"latency and rate need rows of at least two sizes, got {len(set(sizes))}")
+        raise ValueError(
+            f"got rows of {len(set(sizes))} size(s), but latency and rate need at least two: measure another size"
+        )
     # For each row, 1 = (latency + bytes / rate) / seconds.
     ones, loads = [1 / row.seconds for row in rows], [row.bytes / row.seconds for row in rows]
     aa, bb = math.fsum(x * x for x in ones), math.fsum(x * x for x in loads)

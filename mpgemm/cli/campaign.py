@@ -75,7 +75,7 @@ def run(args: Namespace) -> Output:
 def _check(args: Namespace) -> None:
     unknown = [name for name in args.parts if name not in CAMPAIGN_PARTS]
     if unknown:
-        raise ValueError(f"unknown part {unknown[0]!r}, expected some of {', '.join(CAMPAIGN_PARTS)}")
+        raise ValueError(f"unknown part {unknown[0]!r}, expected one or more of {', '.join(CAMPAIGN_PARTS)}")
     if not args.budget > 0:
         raise ValueError(f"--budget is {args.budget}, expected seconds above 0")
     if args.experiments is not None:

@@ -56,12 +56,12 @@ def _asked(engines: list[Any], args: argparse.Namespace, limits: LimitOptions) -
     except formal.Unencodable as error:
         if args.k is not None:
             raise ValueError(
-                f"{error}; so no solver is asked, and --k, which only solvers take, has no effect: leave it out"
+                f"{error}; so no solver is called, and --k, which only solvers use, has no effect: leave --k out"
             ) from None
         formats, found = witness_formats(*engines), witness(*engines)
         if found is None or (args.finite and not _finite(found, formats)):
             raise ValueError(
-                f"{error}; neither probe vectors nor random operands distinguish the two: try other units"
+                f"{error}; neither probe vectors nor random operands distinguish the two units: try other units"
             ) from None
     seen = Witness(found.a, found.b, found.c, formats)
     tried = "a search among probe vectors and random operands"

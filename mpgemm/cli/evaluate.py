@@ -84,7 +84,7 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--attention-kernel",
         choices=("plain", "triton"),
-        help="kernel whose order of row sums and rounding of exponents are computed",
+        help="attention kernel whose order of row sums and rounding of the arguments of exp are computed",
     )
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)

@@ -315,7 +315,7 @@ def plan(
             raise ValueError(f"{name} is {size!r}, expected an integer of at least 1")
     method = spelled(method, {})
     if method.partition(":")[0] == RESIDUES:
-        raise ValueError(f"method is {method}, which no plan runs: call kernels.matmul")
+        raise ValueError(f"method is {method}, for which plans do not exist: call kernels.matmul")
     for name, kind in (("a_dtype", a_dtype), ("b_dtype", b_dtype)):
         if kind not in OPERANDS:
             raise ValueError(f"{name} is {kind}, expected float32, bfloat16 or float16")
@@ -325,7 +325,7 @@ def plan(
     epilogue = FusedEpilogue(bias, activation, TYPES[out_dtype])
     if row.name.startswith("bf16xfp32") and a_dtype != torch.bfloat16:
         raise ValueError(
-            f"a_dtype is {a_dtype}, but method {method} expects torch.bfloat16: give that, or another method"
+            f"a_dtype is {a_dtype}, but method {method} expects torch.bfloat16: give this type, or another method"
         )
     target = _planned_for(device)
 

@@ -141,7 +141,7 @@ def kernel_form(row: RecoveryMethod) -> KernelForm:
         )
     if row.overflow == "saturate":
         raise ValueError(
-            f"method {row.name!r} saturates words, but in kernels words that overflow are infinite: turn it off"
+            f"method {row.name!r} saturates words that overflow, but in kernels these words are infinite: give overflow='inf'"
         )
     sums = sums_of(row)
     if sums is None:
@@ -180,13 +180,14 @@ def _tile(row: RecoveryMethod, chains: tuple[int, ...], restarts: tuple[bool, ..
         wanted.add(row.order)
     elif inside and row.order != "term" and row.order != row.restart_every:
         raise ValueError(
-            f"method {row.name!r} has order {row.order!r}, but in a tile a kernel adds one product of words after the other: "
+            f"method {row.name!r} has order {row.order!r}, but in a tile a kernel adds all of one product of words before the "
+            "next: "
             "give order='term'"
         )
     if len(wanted) > 1:
         raise ValueError(
             f"method {row.name!r} has order {row.order} and restart_every {row.restart_every}, but both are the depth of a "
-            "kernel's tile: give them one number"
+            "kernel's tile: give both the same number"
         )
     tile = wanted.pop() if wanted else None
     if tile is not None and (tile < 16 or tile & (tile - 1) or tile > 256):

@@ -112,7 +112,7 @@ def split(
         raise ValueError(f"side is {side!r}, expected 'a' or 'b'")
     text = spelled(method, options)
     if text.partition(":")[0] == RESIDUES:
-        raise ValueError(f"method is {text}, whose operands cannot be split before: pass the tensors to matmul")
+        raise ValueError(f"method is {text}, whose operands cannot be split beforehand: pass the tensors to matmul")
     row = recipe(text, scale, repair)
     _check_type(x, side, text)
     if x.dim() not in (2, 3):
@@ -289,7 +289,8 @@ def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
         if (x.method, x.scale, x.repair) != given:
             raise ValueError(
                 f"{'ab'[x.side]} was split for method {x.method}, scale {x.scale}, repair {x.repair}, but this product has "
-                f"{given[0]}, {given[1]}, {given[2]}: split it for these, or leave them out"
+                "method "
+                f"{given[0]}, scale {given[1]}, repair {given[2]}: split {'ab'[x.side]} with these options, or leave them out"
             )
     return given
 

@@ -33,7 +33,7 @@ def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
     c = given.astype(dtype)
     if ((c != given) & ~np.isnan(given)).any():
         raise ValueError(
-            f"c has values that {np.dtype(dtype).name}, the format of the addition, cannot represent; round it first"
+            f"c has values that {np.dtype(dtype).name}, the format of the addition, cannot represent; round c first"
         )
     return c
 

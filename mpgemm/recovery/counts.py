@@ -192,7 +192,8 @@ def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, 
     candidates = list(counts_of(row, operands.a.shape[1]))
     if not candidates:
         raise ValueError(
-            f"method {row.name!r}: k = {operands.a.shape[1]} is too long for every number of moduli; multiply parts of k"
+            f"method {row.name!r}: k = {operands.a.shape[1]} is too long for every number of moduli; multiply parts of k and "
+            "add the results"
         )
     measured: dict[int, tuple[float, tuple[int, int]]] = {}
 

@@ -60,7 +60,8 @@ class TensorMap:
         width = SWIZZLES[self.swizzle]
         if width and box[-1] * array.itemsize > width:
             raise ValueError(
-                f"the innermost extent has {box[-1] * array.itemsize} bytes, more than the swizzle's {width}"
+                f"the innermost extent has {box[-1] * array.itemsize} bytes, expected at most the {width} of the swizzle: "
+                "give a smaller box"
             )
         steps = tuple(self.element_strides) or (1,) * array.ndim
         if len(steps) != array.ndim or any(checked_integer(s, "an element stride") < 1 for s in steps):
@@ -250,7 +251,7 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
         return (np.float32(argument) if size == 4 else np.float64(argument)).tobytes()
     value = checked_integer(argument, name)
     if not -(1 << (8 * size - 1)) <= value < 1 << 8 * size:
-        raise ValueError(f"{name} has {size} bytes, which cannot hold {value}")
+        raise ValueError(f"{name} has {size} bytes, which cannot hold {value}: pass a smaller number, or bytes")
     return (value % (1 << 8 * size)).to_bytes(size, "little")
 
 

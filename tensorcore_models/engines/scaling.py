@@ -286,7 +286,9 @@ def read_scales(
     rule_a, rule_b = pairs[0]
     whole = whole_a != 1 or whole_b != 1
     if whole and rule_a.applied != "product":
-        raise ValueError(f"a further factor needs a unit's block scales (nvfp4, mx), got {rule_a.name}: multiply it in")
+        raise ValueError(
+            f"a further factor needs a unit's block scales (nvfp4, mx), got {rule_a.name}: multiply the factor into the scales"
+        )
     read = [_values(x, r, name) for x, r, name in ((a, rule_a, "scale_a"), (b, rule_b, "scale_b"))]
     shaped = [
         (v.reshape(r.shape(s, size, k)), e)

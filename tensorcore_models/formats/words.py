@@ -301,7 +301,8 @@ def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str
             total = new
     if not exact.all():
         raise ValueError(
-            "the words have no exact float64 sum, as they span more than 53 bits or its exponent range: add them in Fractions"
+            "the words have no exact float64 sum, because they span more than 53 bits or exceed its exponent range: add the "
+            "words as Fractions"
         )
     return total
 

@@ -257,7 +257,7 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
         (["invariance", "--recorded", "chosen.json", "--gpu", "h100"], "--recorded states what --gpu"),
         ([*INLINE, "--config", "ALGO_ID=66"], "expected M:FIELD=VALUE"),
         ([*INLINE, "--config", "1:ALGO_ID=66", "1:ALGO_ID=66"], "gives m 1 twice"),
-        ([*INLINE, "--config", "1:ALGO_ID=66,STAGES_ID=35"], "no weight matrix at two values of m"),
+        ([*INLINE, "--config", "1:ALGO_ID=66,STAGES_ID=35"], "no weight matrix with two values of m"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=x"], "expected an integer"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "66"], "expected FIELD=VALUE"),
         ([*PREDICT, "--library", "cublaslt-13.1", "--config", "ALGO_ID=41"], "known: 11, 12, 13"),

@@ -306,8 +306,8 @@ def test_upwards():
 def test_wrong_kinds_of_arguments():
     a, b = data()
     for kernel, arguments, message in (
-        ({}, {}, "needs an engine or a method"),
-        ({"engine": A100}, {}, "needs k"),
+        ({}, {}, "got neither an engine nor a method"),
+        ({"engine": A100}, {}, "got neither k nor data"),
         ({"engine": A100}, {"k": 4, "data": (a, b), "draws": "normal"}, "not both"),
         ({"method": "ootomo"}, {"k": 4}, "give data or a distribution"),
         ({"engine": "h100", "reference": "mine"}, {"k": 4}, "reference is 'mine'"),

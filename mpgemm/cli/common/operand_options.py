@@ -84,8 +84,13 @@ def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
         help="number of keys to the left and right of its own position that a query sees; -1: all",
     )
     add("--softmax-scale", type=float, metavar="X", help="factor of Q K^T (default 1 / sqrt(d))")
-    add("--kv-tile", type=int, metavar="KEYS", help="number of keys in a tile (default: any number from 16)")
-    add("--p-scale", type=float, metavar="X", help="factor of P before it is rounded (default 256 for 8 bits, else 1)")
+    add("--kv-tile", type=int, metavar="KEYS", help="number of keys in a tile (default: not known, at least 16)")
+    add(
+        "--p-scale",
+        type=float,
+        metavar="X",
+        help="factor of P, the exponentials, before P is rounded (default 256 for 8-bit formats, else 1)",
+    )
     add(
         "--exp-ulps",
         type=float,

@@ -93,7 +93,8 @@ class AMDProgram(KernelProgram):
         static = self.kernel.facts.get("group_segment_fixed_size", 0)
         if not 0 <= shared <= most or static > most:
             raise ValueError(
-                f"{self.target} has {most} bytes of local memory for a block, but {max(shared, static)} are asked for"
+                f"{self.target} has {most} bytes of local memory for a block, but the kernel needs {max(shared, static)}: "
+                "pass a smaller shared, or compile for another GPU"
             )
         names = [argument.name for argument in self.parameters]
         arrays, called, _ = argument_arrays(arguments, names)
