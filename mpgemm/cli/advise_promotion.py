@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
 
 QUESTION = "evaluate a scheme"
-SUMMARY = (
-    "find how often a kernel should add partial sums outside of the matrix unit: error, bound and cost of each interval"
-)
+SUMMARY = "find how often a kernel should add partial sums outside of the matrix unit: error, bound, cost"
 EXAMPLES = (
     ("A.npy B.npy --engine h100", "error, bound and cost of every interval"),
     ("--engine h100 --wanted 1e-4 --shape 1 7168 64", "the interval that a wanted error needs"),

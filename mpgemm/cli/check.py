@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from mpgemm.testing.check import KernelCheck
 
 QUESTION = "debug a kernel"
-SUMMARY = (
-    "check whether a kernel's result is possible on a matrix unit, and if not, which kind of bug the errors resemble"
-)
+SUMMARY = "check whether a matrix unit can give a kernel's result, and if not, which kind of bug the errors resemble"
 EXAMPLES = (
     ("out.npy A.npy B.npy --engine h100 --plot where.png", "where and why does a test fail?"),
     (

@@ -61,7 +61,8 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         action="extend",
         metavar="ENGINE",
-        help="engines: devices (a100), paths (h100/wgmma), instructions (arch:name), ieee, or default (each method's own)",
+        help="engines: devices (a100), paths (h100/wgmma), instructions (arch:name), ieee, or default (the default engine of "
+        "each method)",
     )
     add("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
     add(

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("first", metavar="SPEC_A", help="instruction (architecture:name, as `mpgemm models` lists it) or device")
     add("second", metavar="SPEC_B", help="instruction or device with the same formats as the first")
-    add("--k", type=int, help="length of the dot product (default: whole k steps of both)")
+    add("--k", type=int, help="length of the dot product (default: a whole number of k steps of both instructions)")
     add("--finite", action="store_true", help="exclude infinities and NaNs from the inputs")
     add_options(parser)
 

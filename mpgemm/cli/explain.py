@@ -45,7 +45,8 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         default=[],
         metavar="ENGINE",
-        help="engine: a device, an instruction (arch:name), or ieee (default: the method's own); give two to compare them",
+        help="engine: a device, an instruction (arch:name), or ieee (default: the default engine of the method); give two to "
+        "compare them",
     )
     add(
         "--operands",

@@ -124,7 +124,12 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         "--distribution", default="normal", choices=DISTRIBUTIONS,
         help="distribution of the elements from which the error is sampled without --files (default normal)",
     )  # fmt: skip
-    add("--max-error", type=float, metavar="E", help="leave out plans with a larger error")
+    add(
+        "--max-error",
+        type=float,
+        metavar="E",
+        help="leave out plans whose error, eq. 13 of the SGEMM-cube paper, is larger than E",
+    )
     add(
         "--reach", type=float, metavar="BITS",
         help="accuracy in bits that the recommended plan must reach (default: the accuracy of FP32 sums in chains of 256 "
@@ -177,7 +182,11 @@ def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="show how the time changes if a parameter of the chip changes by 20 %%",
     )
-    add("--explain", action="store_true", help="with --kernel paper: compare the best block with blocks of 96 and 192")
+    add(
+        "--explain",
+        action="store_true",
+        help="with --kernel paper: compare the best block with the square blocks of 96 and 192",
+    )
     add(
         "--tiling",
         action="store_true",

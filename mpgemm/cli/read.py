@@ -40,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--cubin",
         metavar="FILE.cubin",
-        help="count the instructions of the kernel's SASS and of its PTX, which shows whether ptxas contracted",
+        help="count the instructions of the kernel's SASS and of its PTX, which shows whether ptxas contracted products and "
+        "additions",
     )
     add("--html", metavar="FILE.html", help="write an HTML page with code, expressions and pictures")
     add("--picture", metavar="FILE.svg", help="draw the expression that most elements share")

@@ -145,7 +145,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     )
     add("--ping-pong", metavar="FILE", help="draw single and double buffers side by side, block by block")
     add("--occupancy", metavar="FILE", help="draw how much of each buffer is in use")
-    add("--waterfall-plot", metavar="FILE", help="draw the waterfall of --waterfall")
+    add("--waterfall-plot", metavar="FILE", help="draw the causes that --waterfall shows as a chart of bars")
     add_style_argument(group)
 
 

@@ -50,7 +50,10 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     what = parser.add_argument_group("what is tested")
     add = what.add_argument
-    add("--engine", help="device (h100), path (h100/mma) or arch:name (default h100, with --method the method's own)")
+    add(
+        "--engine",
+        help="device (h100), path (h100/mma) or arch:name (default h100; with --method the default engine of the method)",
+    )
     add(
         "--operands",
         dest="format",

@@ -160,8 +160,8 @@ def test_a_fault_planted_in_the_vector_units_is_found(tmp_path, name):
         ("910B3", {"terms": 1, "operand": "int8"}, "transposes only 16-bit elements: use --layout nt"),
         ("910B3", {"terms": 1, "operand": "int8", "layout": "nd"}, "transposes only 16-bit elements: use --layout nt"),
         ("910B3", {"terms": 1, "operand": "hf32", "layout": "nt"}, "multiplies fp16, bf16, fp32, int8, got hf32"),
-        ("910B3", {"terms": 1, "layout": "nt", "merge": "atomic", "split": 2, "n_fused": 1}, "is not a single sum "
-        "in L0C"),
+        ("910B3", {"terms": 1, "layout": "nt", "merge": "atomic", "split": 2, "n_fused": 1}, "only if L0C holds the "
+        "whole slice as one sum"),
         ("910B3", {"resident": "a"}, "streams both operands, but this plan is A kept"),
     ],
 )  # fmt: skip

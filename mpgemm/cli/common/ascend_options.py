@@ -40,7 +40,7 @@ def add_kernel_options(group: argparse._ArgumentGroup, names: Sequence[str]) -> 
             more["choices"] = tuple(x for x in row.choices if x != "")
         if isinstance(default, int) and row.choices or row.command.get("metavar") == "COUNT":
             more["type"] = int
-        shown = f" ({default})" if default and row.choices else ""
+        shown = f" (default {default})" if default and row.choices else ""
         group.add_argument(f"--{name.replace('_', '-')}", **{**more, "help": row.says + shown, **row.command})
 
 
