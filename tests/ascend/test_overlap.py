@@ -66,7 +66,7 @@ def test_the_fit_is_the_least_squares_of_relative_errors():
     assert math.isinf(falling.rate) and "do not determine the rate" in " ".join(falling.sentences())
     steep = fit_link([MeasuredCollective(1e3, 1e-9), MeasuredCollective(1e6, 1e-5)])
     assert steep.latency == 0.0 and "do not determine the latency" in " ".join(steep.sentences())
-    with pytest.raises(ValueError, match="got rows of 1 size\(s\), but latency and rate need at least two"):
+    with pytest.raises(ValueError, match=r"got rows of 1 size\(s\), but latency and rate need at least two"):
         fit_link([MeasuredCollective(8.0, 1.0), MeasuredCollective(8.0, 2.0)])
 
 

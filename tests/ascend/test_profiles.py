@@ -109,8 +109,8 @@ def test_what_a_line_does_not_say_is_said(tmp_path):
 #: Lines of products that are left out, and the reason that is given.
 LEFT_OUT = (
     (line("MatmulAllReduce", "20,30;30,40", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "waits for other chips"),
-    (line("WeightQuantBatchMatmulV2", "20,30;30,40", "FLOAT16;INT4", "ND;ND", "20,40"), "A is FLOAT16 and B INT4"),
-    (line("MatMulV3", "20,30;30,40", "FLOAT16;INT8", "ND;ND", "20,40"), "A is FLOAT16 and B INT8"),
+    (line("WeightQuantBatchMatmulV2", "20,30;30,40", "FLOAT16;INT4", "ND;ND", "20,40"), "A is FLOAT16 and B is INT4"),
+    (line("MatMulV3", "20,30;30,40", "FLOAT16;INT8", "ND;ND", "20,40"), "A is FLOAT16 and B is INT8"),
     (line("MatMulV3", "20,30;30,40", "INT4;INT4", "ND;ND", "20,40"), "unknown data type 'INT4'"),
     (line("MatMulV3", "20,0;0,40", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "a size below 1"),
     (line("MatMulV3", ";;", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "expected two matrices"),
