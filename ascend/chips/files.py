@@ -283,7 +283,8 @@ def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
         name = f"{section}.{key.strip()}"
         if name in entries:
             raise ValueError(
-                f"{file_name}, line {number}: key {name} is given twice (first on line {entries[name][1]}): keep one of them"
+                f"{file_name}, line {number}: key {name} is given twice (first on line {entries[name][1]}): keep one of the "
+                "two lines"
             )
         entries[name] = (value.strip(), number)
     return entries

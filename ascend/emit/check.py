@@ -98,7 +98,9 @@ def compiler() -> str:
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         if name and shutil.which(name):
             return name
-    raise ValueError("checking a kernel needs a C++17 compiler, none was found: install g++ or clang++, or set CXX")
+    raise ValueError(
+        "checking a kernel needs a C++17 compiler, but no compiler was found: install g++ or clang++, or set CXX"
+    )
 
 
 def shim_calls() -> list[str]:

@@ -269,9 +269,9 @@ def plan_overlap(
     gathers = collective == "all-gather"
     if gathers != (ranks is not None):
         raise ValueError(
-            "an all-gather needs ranks of at least 2, got none"
+            "an all-gather needs ranks, the number of NPUs: give at least 2"
             if gathers
-            else "ranks are for an all-gather only: leave them out"
+            else "got ranks, which only an all-gather takes: leave ranks out"
         )
     if ranks is not None and ranks < 2:
         raise ValueError(f"ranks must be at least 2, got {ranks}")

@@ -463,7 +463,9 @@ def check_attention(args: argparse.Namespace) -> None:
     others = ("files", "shipped", "distribution", "methods", "c", "shape")
     given = [name for name in others if args.attention and getattr(args, name, None)]
     if given:
-        raise ValueError(f"--attention names its own matrices, so {', '.join(given)} has no effect: leave it out")
+        raise ValueError(
+            f"--attention names its own matrices, so {', '.join(given)} has no effect: leave {', '.join(given)} out"
+        )
 
 
 def evaluate_attention(args: argparse.Namespace) -> Output:

@@ -209,7 +209,7 @@ def _function(name: str) -> Any:
     except ImportError as error:
         raise ValueError(f"--python {name}: {error}") from error
     if not hasattr(module, attribute):
-        raise ValueError(f"--python {name}: module {module_name} has no {attribute}: name a function of it")
+        raise ValueError(f"--python {name}: module {module_name} has no {attribute}: name a function of this module")
     return getattr(module, attribute)
 
 

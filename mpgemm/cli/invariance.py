@@ -153,7 +153,7 @@ def _measured(gpu: str) -> tuple[str, str]:
     if not same:
         raise ValueError(
             f"--gpu {gpu}: cuBLASLt's rules are not known for {name}, only for {', '.join(TARGETS)}: record results "
-            "on that GPU and compare them with mpgemm diff"
+            "on that GPU and compare the results with mpgemm diff"
         )
     return same[0], f"{name}: inferred from the rules of {same[0]}, which has the same matrix units"
 

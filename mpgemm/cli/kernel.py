@@ -116,7 +116,7 @@ def _row(args: argparse.Namespace):
     if args.scale or args.no_repair:
         raise ValueError(
             f"{args.method} always scales rows and columns and never repairs, so --scale and --no-repair have no effect: leave "
-            f"them out"
+            f"both out"
         )
     return residue_method(args.method)
 

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> Output:
     if args.arguments is None:
         for option in ("out", "html", "picture", "output", "rows", "fmad", "unit", "block", "other_grid"):
             if getattr(args, option) is not None:
-                raise ValueError(f"--{option.replace('_', '-')} needs --arguments, which are missing: give them")
+                raise ValueError(f"--{option.replace('_', '-')} needs --arguments, which are missing: give --arguments")
         return _described(programs)
     arguments = launch_arguments(args.arguments, args.seed)
     options: dict[str, Any] = {"unit": args.unit, "block": args.block}

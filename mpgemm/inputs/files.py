@@ -176,7 +176,7 @@ def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     shape, fortran_order, dtype = reader(io.BytesIO(size + text.replace(b"'<f1'", b"'|V1'")))
     dtype = np.dtype(ml_dtypes.float8_e5m2) if e5m2 else dtype
     if dtype.hasobject:
-        raise ValueError("it holds Python objects, expected numbers: save a numeric array")
+        raise ValueError("the array holds Python objects, expected numbers: save a numeric array")
     return shape, fortran_order, dtype
 
 
@@ -407,7 +407,7 @@ def _read_mtx(path: Path, name: str | None) -> np.ndarray:
         # Each value takes at least two bytes, a digit and a separator; a symmetric file has half of the values.
         if entries // (1 if symmetry == "general" else 3) > path.stat().st_size:
             raise ValueError(
-                f"its header states {entries} values, but the file has {path.stat().st_size} bytes: copy it again"
+                f"its header states {entries} values, but the file has {path.stat().st_size} bytes: copy the file again"
             )
         matrix = mm.mmread(path)
     dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()

@@ -174,7 +174,8 @@ def _tile(row: RecoveryMethod, chains: tuple[int, ...], restarts: tuple[bool, ..
     if shared:
         if not isinstance(row.order, int):
             raise ValueError(
-                f"method {row.name!r} has order {row.order!r}, but in a kernel the products of a chain take turns at every "
+                f"method {row.name!r} has order {row.order!r}, but in a kernel the products of words in a chain alternate "
+                "after every "
                 "tile of k: give order the depth of a tile, such as 64"
             )
         wanted.add(row.order)

@@ -201,7 +201,7 @@ class EngineArithmetic(Arithmetic):
         if lost.any():
             raise ValueError(
                 f"c: {int(lost.sum())} of {c.size} values are not representable in {self.dtype.name}, the format of "
-                f"the addition; round them first"
+                f"the addition; round c first"
             )
         return value
 

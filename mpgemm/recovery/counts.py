@@ -135,7 +135,7 @@ def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
     control = row.count
     if control is None:
         raise ValueError(
-            f"method {row.name!r} has a fixed number of words; give slices=auto or moduli=auto to choose it"
+            f"method {row.name!r} has a fixed number of words; give slices=auto or moduli=auto, which choose the number"
         )
     result = result_format(row, a, b)
     holds = RESULT_BITS[result]

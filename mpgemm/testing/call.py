@@ -28,7 +28,7 @@ def check_tf32(arrays: list[np.ndarray]) -> None:
         if lost.any():
             raise ValueError(
                 f"{name}: {np.count_nonzero(lost)} of {lost.size} values are not representable in tf32; state how "
-                f"the kernel's library rounds them with input_rounding= (--input-rounding): {tf32_owners()}"
+                f"the kernel's library rounds these values with input_rounding= (--input-rounding): {tf32_owners()}"
             )
 
 

@@ -214,7 +214,9 @@ def kernel_of(
         if promote_every is not None or k_order != "sequential" or splits != 1:
             raise ValueError("a method fixes its own order of additions: leave promote_every, k_order and splits out")
         if fmt is not None:
-            raise ValueError("a method has its own word format: leave fmt out, or give it as the method's option")
+            raise ValueError(
+                "a method has its own word format: leave fmt out, or give the format as an option of the method"
+            )
         return MethodProduct(row, resolve_engine(engine, row), narrow)
     if engine is None:
         raise ValueError("got neither an engine nor a method: give one of them")

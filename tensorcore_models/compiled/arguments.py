@@ -49,7 +49,10 @@ class TensorMap:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"array is {type(array).__name__}, but a tensor map needs a numpy array")
         if not 1 <= array.ndim <= 5 or not array.flags.c_contiguous and array.strides[-1] != array.itemsize:
-            raise ValueError(f"a tensor map has one to five dimensions, the last contiguous; got shape {array.shape}")
+            raise ValueError(
+                f"a tensor map has one to five dimensions, the last contiguous; got shape {array.shape} with strides "
+                f"{array.strides}"
+            )
         if any(stride % 16 for stride in array.strides[:-1]):
             raise ValueError(f"strides of a tensor map must be multiples of 16 bytes, got {array.strides}")
         box = tuple(checked_integer(extent, "an extent of the box") for extent in self.box)

@@ -443,7 +443,9 @@ class Engine(abc.ABC):
 
     def _promoted(self, a, b, c, scale_a, scale_b, order, every, rounding):
         if order is not None:
-            raise ValueError("promote_every is given with another k_order than 'sequential': leave one of them out")
+            raise ValueError(
+                "got promote_every with another k_order than 'sequential': leave promote_every or k_order out"
+            )
         if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1 or every % self.k:
             raise ValueError(f"promote_every is {every!r}, expected a positive multiple of the k step {self.k}")
         c_format, d_format = self.formats[2:]

@@ -344,7 +344,7 @@ def _values(x: np.ndarray, rule: ScaleRule, name: str) -> tuple[np.ndarray, np.n
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise ValueError(
-            f"{name} holds {np.count_nonzero(wrong)} factors that are NaN or infinite, the first at {at}: replace them"
+            f"{name} holds {np.count_nonzero(wrong)} factors that are NaN or infinite, the first at {at}: replace these factors"
         )
     return values, bits
 

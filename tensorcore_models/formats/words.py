@@ -252,7 +252,7 @@ def split_fp16(
     source, saturate = source_array(x), _check_overflow(overflow)
     if source.dtype != np.float32:
         raise TypeError(
-            f"split_fp16 splits float32 values, got {as_array(x).dtype}: round them with .astype(numpy.float32), "
+            f"split_fp16 splits float32 values, got {as_array(x).dtype}: round x with .astype(numpy.float32), "
             "or use split, which takes float64"
         )
     (_, scale) = word_scale_exponents(scale_exponent, 2)

@@ -136,8 +136,8 @@ def test_the_command(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "us and 10" in out.replace("\n", " ") and "exposed us" in out
     for words, message in (
-        (["--collective", "all-gather"], "an all-gather needs ranks of at least 2"), (["--ranks", "8"], "ranks are for "
-        "an all-gather only"),
+        (["--collective", "all-gather"], "an all-gather needs ranks, the number of NPUs: give at least 2"),
+        (["--ranks", "8"], "got ranks, which only an all-gather takes"),
         (["--batch", "2"], "--overlap"), (["--tiling"], "--overlap"),
     ):  # fmt: skip
         assert main([*asked, *words]) == 2

@@ -126,7 +126,7 @@ def test_a_unit_without_a_mode_says_what_runs_it(engine):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda a, b, c: (a, b[:5], c), ValueError, "as many columns as b has rows"),
+        (lambda a, b, c: (a, b[:5], c), ValueError, "as many columns of a as rows of b"),
         (lambda a, b, c: (a, b, c[:2]), ValueError, "expected"),
         (lambda a, b, c: (a.float() + 1e-7, b, c), ValueError, "fp16"),
     ],

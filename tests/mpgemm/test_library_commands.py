@@ -245,7 +245,7 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     (
-        ([*PREDICT, "--library", "cublaslt-13.1"], "name it with --config"),
+        ([*PREDICT, "--library", "cublaslt-13.1"], "name the kernel with --config"),
         ([*PREDICT, "--library", "cublaslt"], "has no version"),
         ([*PREDICT, "--library", "mkl"], "unknown library 'mkl'"),
         (PREDICT, "on h100: give --library, one of cublaslt (which cublas, torch.matmul"),

@@ -85,7 +85,7 @@ def check_files(args: argparse.Namespace) -> None:
     kinds = (("two files", args.files), ("--shipped", args.shipped), ("--distribution", args.distribution))
     given = [name for name, value in kinds if value]
     if len(given) > 1:
-        raise ValueError(f"got {' and '.join(given)}, expected one kind of input: keep one of them")
+        raise ValueError(f"got {' and '.join(given)}, expected one kind of input: keep one of these options")
     if len(args.files) == 1 and args.a_name and args.b_name:
         args.files = 2 * args.files
     if args.files and len(args.files) != 2:

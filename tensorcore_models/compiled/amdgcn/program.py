@@ -131,7 +131,7 @@ class AMDProgram(KernelProgram):
             return extents(block, "block")
         largest = metadata.get("max_flat_workgroup_size")
         if largest is None:
-            raise ValueError(f"{self.name} does not say how many threads a block has: pass block=")
+            raise ValueError(f"{self.name} does not state the number of threads of a block: pass block=(x, y, z)")
         assumptions[f"a block has {largest} threads, the most that the metadata allow"] = None
         return extents([int(str(largest))], "max_flat_workgroup_size")
 

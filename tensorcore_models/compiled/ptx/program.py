@@ -100,7 +100,7 @@ class PTXProgram(KernelProgram):
                 raise ValueError(f"the entry requires blocks of {required} threads, got block={block}")
             block = required
         if block is None:
-            raise ValueError(f"{self.name} does not say how many threads a block has: pass block=")
+            raise ValueError(f"{self.name} does not state the number of threads of a block: pass block=(x, y, z)")
         grid, block = checked_launch(grid, block, unpublished, limits)
         cluster = extents(cluster or directives.get("reqnctapercluster") or (1,), "cluster")
         if any(g % c for g, c in zip(grid, cluster, strict=True)):
