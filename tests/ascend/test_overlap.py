@@ -99,7 +99,7 @@ def test_cuts_hide_communication():
     gathered = plan_overlap(2048, 1024, 1024, "910B2", made(), "all-gather", 8, most_parts=2, layout="nt")
     assert gathered.size == 2048 * 1024 * 2 / 8
     few = plan_overlap(40, 64, 64, "910B2", made(), layout="nt")
-    assert [cut.parts for cut in few.cuts] == [1, 2] and "lie outside of the rows'" in " ".join(few.sentences())
+    assert [cut.parts for cut in few.cuts] == [1, 2] and "lie outside the rows'" in " ".join(few.sentences())
     assert plan_overlap(64, 64, 64, "910B2", made(), most_parts=1, operand="fp32").size == 64 * 64 * 4
 
 

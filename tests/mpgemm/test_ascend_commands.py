@@ -268,17 +268,17 @@ def test_chip_files(capsys, tmp_path, shared):
         (("simulate", 2**24, 2**20, 16, "--block", "16,16,16"), "take larger blocks"),
         (("simulate", "--trace", "/nowhere/at/all.json"), "No such file"),
         (("plan", 64, 64, 64, "--pareto", "--terms", "3"), "--terms goes without --pareto"),
-        (("plan", 64, 64, 64, "--kernel", "paper", "--for", "pto"), "leave out --kernel paper"),
+        (("plan", 64, 64, 64, "--kernel", "paper", "--for", "pto"), "got --kernel paper: leave it out"),
         (
             ("plan", 64, 64, 64, "--rank", "traffic", "--simulate", "3"),
-            "leave it out with --rank traffic, which simulates nothing",
+            "got --rank traffic, which simulates nothing: leave --simulate out",
         ),
         (
             ("plan", 64, 64, 64, "--chip", "910A", "--chip", "910B3", "--tiling"),
             "--tiling takes one shape and one --chip",
         ),
         (("plan", 64, 64, 64, "--batch", "3", "--top", "2"), "--top goes without --batch"),
-        (("simulate", "--published", "--chip", "910B3"), "--chip goes with one run"),
+        (("simulate", "--published", "--chip", "910B3"), "--chip goes with the simulation of one schedule"),
         (("plan", "--heat-map", "--top", "2"), "--top goes without --heat-map"),
     ],
 )

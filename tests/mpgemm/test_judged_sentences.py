@@ -136,7 +136,8 @@ def test_advise_promotion(seed, said, capsys):
         np.save("a.npy", a)
         np.save("b.npy", b)
         assert main(["advise-promotion", "a.npy", "b.npy", *map(str, given)]) == 2
-        assert (f"beyond {fmt}'s largest number" if finite else "a or b holds infinities or NaN, expected finite") in capsys.readouterr().err
+        told = f"beyond {fmt}'s largest number" if finite else "a or b holds infinities or NaN, expected finite"
+        assert told in capsys.readouterr().err
         return
     text = said("advise-promotion", a, b, *given)
     scaled = re.search(r"A was multiplied by 2\^(-?\d+) and B by 2\^(-?\d+)", text)

@@ -266,7 +266,7 @@ def test_a_figure_of_the_paper(tmp_path, name, monkeypatch, capsys):
 def test_figures_of_speed(capsys, tmp_path):
     assert main(["reproduce", "xue6", "xue11", "--calibrated", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    assert "xue11_910A_calibrated.png" in shown and "2269 more rows: --csv prints them" in shown
+    assert "xue11_910A_calibrated.png" in shown and "2269 more rows are not shown: --csv prints them" in shown
     stems = ("xue6_910A_calibrated", "xue11_910A_calibrated")
     assert {path.name for path in tmp_path.iterdir()} == {f"{s}.{x}" for s in stems for x in ("csv", "json", "png")}
     whole, found = (json.loads((tmp_path / f"{stem}.json").read_text(encoding="utf-8")) for stem in stems)

@@ -148,8 +148,8 @@ class ComparisonJudge:
             told or "",
         )
         few = re.findall(
-            r" Undecided: ([\w:=,]+?), because up to ([\d.]+) bits of (\d+) results? may be chance; (about (\d+)|many more) results "
-            r"would decide\.", told or "",
+            r" Undecided: ([\w:=,]+?), because up to ([\d.]+) bits of (\d+) results? may be chance; "
+            r"(about (\d+)|many more) results would decide\.", told or "",
         )  # fmt: skip
         sides = {name: self.side(wanted, name, engine) for name in self.of(engine)}
         if {name for name, *_ in names} != {name for name, (side, *_) in sides.items() if side == 3}:

@@ -50,7 +50,7 @@ CAUSES = {
     ),
     "raster": (
         tiles_from(lambda i, j: (np.where(j < 4, j, i), np.where(j < 4, i, j))),
-        "tiles of 64 x 64 hold the tile of its column's number down and its row's number across",
+        "tiles of 64 x 64 hold the tile with the indices (down, across) exchanged: ",
     ),
 }  # fmt: skip
 
