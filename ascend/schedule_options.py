@@ -174,7 +174,9 @@ class SharedOptions:
         if self.dequantize and not FORMATS[self.operand].integer:
             raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}: leave dequantize out")
         if self.merge == "atomic" and FORMATS[self.operand].integer:
-            raise ValueError(f"atomic merging adds FP32, but {self.operand} sums are int32: take merge='reduce'")
+            raise ValueError(
+                f"got merge='atomic', which adds FP32 sums, but {self.operand} sums are int32: take merge='reduce'"
+            )
 
     def check_chip(self, chip: Chip) -> None:
         """Raise ValueError for options that a chip does not support."""

@@ -226,7 +226,7 @@ def _grid(place: BlockedProduct, options: ScheduleOptions) -> tuple[Grid, Reside
     if resident == "none" and (grid is None or grid.m * grid.n == 1):
         if slices > chip.cores:
             raise ValueError(
-                f"{slices} slices of k are more than the {chip.cores} cores of {chip.name}: take fewer slices"
+                f"got {slices} slices of k, more than the {chip.cores} cores of {chip.name}: take fewer slices"
             )
         return Grid(k=slices), resident
     if grid is None:

@@ -204,7 +204,7 @@ def _batch(line: _Line) -> ProductLine:
         if math.prod(matrix.before) not in (1, count):
             raise ValueError(
                 f"{line.where}: an operand has {math.prod(matrix.before)} matrices for {count} products, expected 1 or "
-                f"{count}: {line.given}"
+                f"{count}, got {line.given}"
             )
     sizes = _sizes(line, a, b, outputs[0][-2:])
     return ProductLine(*sizes[:3], "", (sizes.m,) * count, layout=sizes.layout, remarks=sizes.remarks)

@@ -83,7 +83,8 @@ def _check(args: Namespace) -> None:
 
         if args.parts and "units" not in args.parts:
             raise ValueError(
-                "--experiments has an effect on the part units alone: add units, or leave --experiments out"
+                "--experiments has an effect only on the part units, which is not asked for: add units, or leave "
+                "--experiments out"
             )
         load_experiments(args.experiments)
 

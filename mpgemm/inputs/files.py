@@ -402,7 +402,9 @@ def _read_mtx(path: Path, name: str | None) -> np.ndarray:
         if field == "complex" or symmetry == "hermitian":
             raise _Refused(f"{path} holds a {field} {symmetry} matrix, expected real numbers: save its real part")
         if symmetry != "general" and rows != columns:
-            raise ValueError(f"it is {rows} x {columns}, but a {symmetry} matrix must be square: correct the header")
+            raise ValueError(
+                f"it is {rows} x {columns}, but a {symmetry} matrix must be square: correct the header of the file"
+            )
         _check_size((rows, columns), 8, path)
         # Each value takes at least two bytes, a digit and a separator; a symmetric file has half of the values.
         if entries // (1 if symmetry == "general" else 3) > path.stat().st_size:

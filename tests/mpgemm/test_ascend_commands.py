@@ -268,7 +268,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("simulate", 2**24, 2**20, 16, "--block", "16,16,16"), "take larger blocks"),
         (("simulate", "--trace", "/nowhere/at/all.json"), "No such file"),
         (("plan", 64, 64, 64, "--pareto", "--terms", "3"), "--terms goes without --pareto"),
-        (("plan", 64, 64, 64, "--kernel", "paper", "--for", "pto"), "got --kernel paper: leave it out"),
+        (("plan", 64, 64, 64, "--kernel", "paper", "--for", "pto"), "got --kernel paper: leave --kernel out"),
         (
             ("plan", 64, 64, 64, "--rank", "traffic", "--simulate", "3"),
             "got --rank traffic, which simulates nothing: leave --simulate out",

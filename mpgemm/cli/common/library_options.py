@@ -200,8 +200,8 @@ def make_recipe(
     name, version = resolve_library(library)
     if recorded is not None and name != "cublaslt" and (name, recorded) != ("scaled_mm", "mmaemu"):
         raise ValueError(
-            "--recorded FILE goes with --library cublaslt-VERSION, and --recorded mmaemu with --library scaled_mm: name that "
-            "library, or leave --recorded out"
+            "--recorded FILE goes with --library cublaslt-VERSION, and --recorded mmaemu with --library scaled_mm: give the "
+            "matching --library, or leave --recorded out"
         )
     if name == "cublaslt":
         return _cublaslt(gpu, library.partition("-")[0], version, config, recorded, problem)

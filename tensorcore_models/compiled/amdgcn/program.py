@@ -213,5 +213,5 @@ def program_of(text: str, found: CodeObject, entry: str | None, limits: KernelLi
             raise ValueError(f"there are {len(found.kernels)} kernels: {listed}; name one with entry=")
         entry = next(iter(found.kernels))
     if entry not in found.kernels:
-        raise ValueError(f"unknown kernel {entry!r}; the text has {', '.join(found.kernels) or 'none'}")
+        raise ValueError(f"unknown kernel {entry!r}; the text has the kernels {', '.join(found.kernels) or 'none'}")
     return AMDProgram(text, found, found.kernels[entry], limits)

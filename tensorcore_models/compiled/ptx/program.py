@@ -246,5 +246,5 @@ def read_text(text: str, entry: str | None, limits: KernelLimits, *, fmad: bool 
             raise ValueError(f"the text has {len(module.entries)} entries: {listed}; name one with entry=")
         entry = next(iter(module.entries))
     if entry not in module.entries:
-        raise ValueError(f"there is no entry {entry!r}; the text has {', '.join(module.entries) or 'none'}")
+        raise ValueError(f"unknown entry {entry!r}; the text has the entries {', '.join(module.entries) or 'none'}")
     return PTXProgram(text, module, module.entries[entry], limits, fmad)
