@@ -251,7 +251,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", 64, 64, 64, "--kernel", "paper", "--split", "2"), "does not split k"),
         (("simulate", "--kernel", "grid", "--grid", "8,8"), "a grid is M,K,N"),
         (("simulate", "--kernel", "grid", "--grid", "8,1,8"), "a grid of 8x1x8 has 64 cores, but 910A has 32"),
-        (("simulate", 64, 64, 64, "--kernel", "grid", "--split", "9", "--block", "16,16,16"), "9 slices of k = 64"),
+        (("simulate", 64, 64, 64, "--kernel", "grid", "--split", "9", "--block", "16,16,16"), "got 9 slices of k, but k = 64 has only 4 blocks"),
         (("simulate", "--split", "2"), "use kernel='grid' for other grids"),
         (("simulate", "--kernel", "grid", "--swizzle", "3"), "a swizzle is OFFSET,DIRECTION"),
         (("simulate", "--kernel", "grid", "--swizzle", "aswt", "--split", "2"), "cuts tiles of C and not k"),
