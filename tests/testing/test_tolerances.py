@@ -315,7 +315,7 @@ def test_wrong_kinds_of_arguments():
         ({"engine": "a100", "fmt": "fp8"}, {"k": 4}, "no matrix unit for fp8"),
         ({"method": "ootomo", "fmt": "fp16"}, {"k": 4}, "leave fmt out"),
         ({"method": "ootomo", "promote_every": 16}, {"k": 4}, "leave promote_every"),
-        ({"engine": "h100", "promote_every": 24}, {"k": 64}, "multiple of the 16"),
+        ({"engine": "h100", "promote_every": 24}, {"k": 64}, "multiple of 16"),
     ):
         with pytest.raises(ValueError, match=message):
             tolerance(kernel_of(**kernel), **arguments)
