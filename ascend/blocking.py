@@ -62,12 +62,12 @@ def panel_capacity(l1: Any, each: Any, panel: Any, streamed: Any) -> Any:
 
 @dataclass(frozen=True, order=True)
 class Blocking:
-    """`Blocking` is the block that one core multiplies at a time: (bm x bk) times (bk x bn).
+    """`Blocking` holds the sizes of the blocks that one core multiplies at a time, (bm x bk) times (bk x bn).
 
     Parameters
     ----------
     bm, bk, bn : int
-        Rows of A, products, columns of B; positive multiples of 16.
+        Numbers of rows of A, of products along k, and of columns of B; positive multiples of 16.
 
     Raises
     ------
@@ -95,8 +95,8 @@ class Blocking:
 
     @integer_arguments("words")
     def n_fused(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> int:
-        """Return N_fused (eq. 8): the number of A blocks that fit in L1 together with the B buffers; 0 or less if the
-        block does not fit.
+        """Return N_fused (eq. 8 of Xue et al.), the number of A blocks that fit in L1 together with the B buffers; if the block
+        does not fit, the number is 0 or less.
 
         Parameters
         ----------
@@ -105,10 +105,10 @@ class Blocking:
         buffering : {"double", "single"}
             Two or one B buffers.
         words : int
-            FP16 words of each element that a kernel keeps in L1: 1 for a kernel of one term, 2 for a fused
-            one.
+            Number of FP16 words of each element that a kernel keeps in L1: 1 for a kernel of one term, 2 for a fused kernel.
         operand : str
-            Format of the elements, a name of :data:`ascend.operand_formats.FORMATS`; block scales take their bytes, too.
+            Format of the elements, a name of :data:`ascend.operand_formats.FORMATS`; the bytes of block scales are counted,
+            too.
         """
         each = words * FORMATS[operand].stored(self.bk)
         return panel_capacity(chip.l1_bytes, each, self.bm, slots(buffering) * self.bn)
@@ -118,7 +118,7 @@ class Blocking:
     def fusion_efficiency(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> float:
-        """Return the fraction f of L1 that the resident A panel fills (eq. 8); :meth:`n_fused` explains the arguments."""
+        """Return f of eq. 8 of Xue et al., the fraction of L1 that the A panel fills; for the arguments see :meth:`n_fused`."""
         resident = self.n_fused(chip, buffering, words, operand) * words * self.bm
         return resident * FORMATS[operand].stored(self.bk) / chip.l1_bytes
 
@@ -126,10 +126,11 @@ class Blocking:
     def rejections(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> list[Rejection]:
-        """Return the constraints of eq. 12 that the block breaks on `chip`; the list is empty for a feasible block.
+        """Return the constraints of eq. 12 of Xue et al. (arXiv:2507.23387v4) that the block breaks on `chip`; an empty list
+        means that it is feasible.
 
-        The limit is half of L0A and of L0B even for a single buffer, as the paper prints it (64 x 256 elements). The list
-        names L0C apart from UB because L0C is the smaller one on some chips. :meth:`n_fused` explains the arguments.
+        The limit is half of L0A and of L0B even for a single buffer, as the paper prints it (64 x 256 elements). The list names
+        L0C and UB separately, because L0C is smaller than UB on some chips. :meth:`n_fused` explains the arguments.
         """
         form = FORMATS[operand]
         if self.bk % form.whole_k:
@@ -148,7 +149,7 @@ class Blocking:
         return [Rejection(*need) for need in needs if need[1] > need[2]]
 
     def is_feasible(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> bool:
-        """Return whether the block satisfies all constraints of eq. 12; :meth:`n_fused` explains the arguments."""
+        """Return whether the block satisfies all constraints of eq. 12 of Xue et al.; for the arguments see :meth:`n_fused`."""
         return not self.rejections(chip, buffering, words, operand)
 
 
@@ -156,7 +157,7 @@ class Blocking:
 def candidate_rejections(
     bm: int, bk: int, bn: int, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[Rejection]:
-    """Return the constraints of eq. 12 that the sizes violate.
+    """Return the constraints of eq. 12 of Xue et al. (arXiv:2507.23387v4) that the block sizes bm, bk and bn violate.
 
     Unlike in :meth:`Blocking.rejections`, the sizes need not be multiples of 16.
 
@@ -205,7 +206,7 @@ def feasible_sizes(
 def feasible_blocks(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[Blocking]:
-    """Return every block that eq. 12 admits on `chip` (2329 on 910A), in lexicographic order.
+    """Return all blocks that eq. 12 of Xue et al. (arXiv:2507.23387v4) admits on `chip`, 2329 on 910A, in lexicographic order.
 
     Parameters
     ----------
@@ -217,14 +218,14 @@ def feasible_blocks(
 
 @default_fp_state
 def optimal_bm(chip: Chip, fusion_efficiency: float) -> float:
-    """Return the real-valued bm that minimises the traffic of eq. 9: sqrt(f L1 / (2 N_core)), L1 in elements.
+    """Return the real-valued bm that minimises the traffic of eq. 9 of Xue et al.: sqrt(f L1 / (2 N_core)), L1 in elements.
 
     Parameters
     ----------
     chip : Chip
         The chip whose parameters are used.
     fusion_efficiency : float
-        f of eq. 8, from 0 to 1.
+        f of eq. 8 of Xue et al., the fraction of L1 that the resident panel fills, from 0 to 1.
     """
     return math.sqrt(fusion_efficiency * (chip.l1_bytes // 2) / (2 * chip.cores))
 
@@ -241,7 +242,7 @@ class RejectedBlock(NamedTuple):
 def rejections(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[RejectedBlock]:
-    """Return the rejected blocks that become feasible when one size shrinks by 16.
+    """Return the blocks that eq. 12 of Xue et al. rejects and that become feasible if one size shrinks by 16.
 
     Every larger block breaks the same constraints, with larger byte counts.
 

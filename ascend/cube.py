@@ -90,7 +90,7 @@ def cube_gemm(
     reseed_l0c: bool = False,
     row_scaling: bool = False,
 ) -> np.ndarray:
-    """Return A B (+ C) by SGEMM-cube, bit for bit as the module describes it; a given schedule sets the order of the sums.
+    """Return A B (+ C) by SGEMM-cube (Xue et al., arXiv:2507.23387v4), with the bits of the arithmetic in :mod:`ascend.cube`.
 
     Parameters
     ----------
@@ -103,30 +103,30 @@ def cube_gemm(
         the operands and the unit. An option that is not at its default must agree with the schedule; if the schedule does
         not split operands into words, options of words are refused.
     blocking : Blocking, optional
-        Block sizes on `chip` (largest N_fused, double buffers), in place of a schedule. Without either there is one
-        block, and all of k is one group.
+        Block sizes on `chip` (largest N_fused, double buffers), in place of a schedule. Without `schedule` and `blocking` there
+        is one block, and all of k is one group.
     chip : Chip or str
         Chip for which a `blocking` is planned.
     order : {"termwise", "termwise_inplace", "elementwise"}
-        The order of the terms (section 4.4 of the paper).
+        Order of the terms (section 4.4 of Xue et al.).
     scale_exponent : int, (int, int) or "auto"
-        s_b of eq. 7 for both matrices, or (s_a, s_b), or "auto", which chooses them from the elements of each matrix
-        (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`).
+        s_b of eq. 7 of Xue et al. for both matrices; or (s_a, s_b); or "auto", which chooses s_a and s_b from the elements of A
+        and of B (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`).
     low_low : bool
-        Add the fourth term, too.
+        Whether to add the fourth term, A_l B_l.
     step_order : {"sequential", "pairwise", "exact"}
         Rounding inside a cube step.
     overflow : {"saturate", "inf"}, optional
         Rule for overflow: "saturate" as on 910A, "inf" as in IEEE 754. Default: the chip's (:attr:`ascend.Chip.overflow`).
     group : int
-        Elementwise order: consecutive products of one term, from 1 to the cube step.
+        Number of consecutive products of one term in the elementwise order, from 1 to the cube step.
     reseed_l0c : bool
-        Start every k group from C. A schedule has its own setting.
+        Whether every k group starts from C. If `schedule` is given, its own setting applies.
     row_scaling : bool
-        Beyond the paper: multiply each row of A and column of B by a power of two so that its largest element
-        lies in [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact
-        unless the result leaves FP32's normal range: it is then rounded once more to a subnormal, or overflows.
-        `c` is added last, by RN. Infinities and NaNs take no part in choosing the power.
+        Extension of the published method: multiply each row of A and column of B by a power of two so that its largest element
+        lies in [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact unless the result
+        leaves FP32's normal range: it is then rounded once more to a subnormal, or overflows. `c` is added last, by RN.
+        Infinities and NaNs are ignored when the power is chosen.
 
     Returns
     -------
@@ -200,9 +200,8 @@ def cube_hgemm(
     a, b, c, schedule, blocking, chip, step_order, overflow, reseed_l0c
         See :func:`cube_gemm`. Operands are rounded to FP16 (RN).
     accumulate : {"fp32", "fp16"}
-        Format of L0C and of the result. fp16: every sum of the step order is rounded once to FP16 from its
-        exact value (a product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k
-        groups.
+        Format of L0C and of the result. With "fp16" every sum of the step order is rounded once to FP16 from its exact value (a
+        product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k groups.
 
     Returns
     -------
@@ -237,7 +236,7 @@ def reconstruct(
     *,
     overflow: Overflow = "inf",
 ) -> np.ndarray:
-    """Return the sum of the terms in termwise order: RN(hh + RN(RN(lh + hl) / s_f)), every step in FP32.
+    """Return the sum of the terms in termwise order: RN(hh + RN(RN(lh + hl) / s_f)) with s_f = 2^s_b, every step in FP32.
 
     If A and B have different exponents, the sums are first brought to the larger scale s = max(s_a, s_b), exactly:
     RN(lh 2^(s - s_a) + hl 2^(s - s_b)) / 2^s. With ll: RN(RN(lh + hl) + RN(ll / s_f)) in place of RN(lh + hl).
@@ -248,7 +247,7 @@ def reconstruct(
     hh, hl, lh, ll : array_like
         float32 sums of the terms, all of one shape, from any engine. hl = A_h B_l, lh = A_l B_h.
     scale : int or (int, int)
-        s_b of eq. 7, or (s_a, s_b).
+        s_b of eq. 7 of Xue et al. (arXiv:2507.23387v4), or (s_a, s_b).
     overflow : {"inf", "saturate"}
         Rule for results beyond the largest number.
 

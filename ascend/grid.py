@@ -18,7 +18,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Grid:
-    """`Grid` is the number of cores along m, k and n.
+    """`Grid` holds the numbers of cores along m, k and n.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Swizzle:
     direction : {0, 1}
         Direction of the bands: 0 for tile rows, 1 for tile columns.
     turns : bool
-        Whether every second band is walked back, as in CATLASS; else each band begins at the same side.
+        Whether every second band is walked in reverse, as in CATLASS; if not, each band begins at the same side.
     adaptive : bool
         Whether the order follows CATLASS's ASWT: the last band also takes the rows or columns that do not fill a band. If
         at most half of the cores have a tile in the last round, the tiles of that round are cut into parts for all cores.

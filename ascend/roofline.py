@@ -25,7 +25,7 @@ L1_ELEMENT_BYTES = 2
 @members_in_default_fp_state
 @dataclass(frozen=True, repr=False)
 class Traffic(Result):
-    """`Traffic` is the number of elements moved between memory and L1 (eq. 9)."""
+    """`Traffic` holds the numbers of elements moved between memory and L1 (eq. 9 of Xue et al., arXiv:2507.23387v4)."""
 
     a_read: float
     b_read: float
@@ -33,7 +33,7 @@ class Traffic(Result):
 
     @property
     def elements(self) -> float:
-        """Return the total number of elements, data_rw of eq. 9."""
+        """Return the total number of elements, data_rw of eq. 9 of Xue et al."""
         return self.a_read + self.b_read + self.c_read_write
 
     @integer_arguments("element_bytes")
@@ -52,7 +52,7 @@ class Traffic(Result):
 
 @dataclass(frozen=True, repr=False)
 class RooflinePoint(Result):
-    """`RooflinePoint` is the position of a block in the roofline model (eq. 11); its FLOP/s are FP32-equivalent."""
+    """`RooflinePoint` is a block's position in the roofline model (eq. 11 of Xue et al.); its FLOP/s are FP32-equivalent."""
 
     operational_intensity: float  # FLOP/B
     peak: float  # FLOP/s
@@ -88,7 +88,7 @@ def check_sizes(m: int, k: int, n: int) -> None:
 @default_fp_state
 @integer_arguments("m", "k", "n")
 def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
-    """Return the number of elements moved between memory and L1 for one term (eq. 9).
+    """Return the number of elements moved between memory and L1 for one term (eq. 9 of Xue et al., arXiv:2507.23387v4).
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def traffic(b: Blocking, m: int, k: int, n: int, chip: Chip) -> Traffic:
 @default_fp_state
 @integer_arguments("m", "k", "n", "element_bytes")
 def operational_intensity(b: Blocking, m: int, k: int, n: int, chip: Chip, element_bytes: int = ELEMENT_BYTES) -> float:
-    """Return the operational intensity (eq. 10): FLOP for each byte moved between memory and L1.
+    """Return the FLOP for each byte moved between memory and L1 (eq. 10 of Xue et al., arXiv:2507.23387v4).
 
     Parameters
     ----------
@@ -160,13 +160,14 @@ def roofline(
     peak: float | None = None,
     element_bytes: int = ELEMENT_BYTES,
 ) -> RooflinePoint:
-    """Return the roofline bound of a block (eq. 11).
+    """Return the roofline bound of a block (eq. 11 of Xue et al., arXiv:2507.23387v4).
 
     Parameters
     ----------
     b, m, k, n, chip
+        See :func:`operational_intensity`.
     peak : float, optional
-        Peak in FP32-equivalent FLOP/s; a third of the chip's FP16 peak if None. The paper uses 256e12 / 3.
+        Peak in FP32-equivalent FLOP/s; a third of the chip's FP16 peak if None. Xue et al. use 256e12 / 3.
     element_bytes : int
         Number of bytes of each element.
     """

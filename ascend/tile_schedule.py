@@ -58,11 +58,12 @@ class TileSchedule(WithOptions):
     resident : {"a", "b", "none"}
         The operand whose panel stays in L1.
     swizzle : Swizzle
-        Order of the tiles if no operand is resident; in a rectangle only its direction counts.
+        Order of the tiles if no operand is resident; if each core owns a rectangle of tiles, only the direction matters.
     depth : int
         Number of L1 buffers of a streamed operand.
     balanced : bool
-        Whether tiles are nearly equal; otherwise all but the last ones have bm rows and bn columns.
+        Whether tiles have nearly equal sizes; otherwise all tiles but those of the last row and column have bm rows and bn
+        columns.
     **options
         Options of :class:`ascend.schedule_options.SharedOptions`: terms, mode, operand, layout, ...
     """
@@ -118,7 +119,7 @@ class TileSchedule(WithOptions):
         return balanced_parts(self.k, self.grid.k, self.blocking.bk)
 
     def groups_of(self, k_slice: Range) -> tuple[Range, ...]:
-        """Return the k groups of a slice: half-open ranges of k, bk * N_fused long."""
+        """Return the k groups of a slice of k as half-open ranges, each bk * N_fused long."""
         return split_range(*k_slice, self.blocking.bk * self.n_fused)
 
     @cached_property
@@ -132,7 +133,7 @@ class TileSchedule(WithOptions):
         return len(self.groups_of(self.k_slices[0])) if self.k_slices else 0
 
     def k_blocks(self, group: Range) -> tuple[Range, ...]:
-        """Return the k blocks of a k group: half-open ranges of k, bk long."""
+        """Return the k blocks of a k group as half-open ranges, each bk long."""
         return split_range(*group, self.blocking.bk)
 
     @cached_property
@@ -176,7 +177,10 @@ class TileSchedule(WithOptions):
         return len(self.visits(0))
 
     def active_cores(self, wave: int) -> int:
-        """Return the number of cores that have work in a wave."""
+        """Return the number of cores that have work in a wave.
+
+        In wave w each core computes with its resident panel number w, counted from 0.
+        """
         panels, along = (self.row_blocks, self.grid.m) if self.resident == "a" else (self.column_blocks, self.grid.n)
         streamed, across = (self.column_blocks, self.grid.n) if self.resident == "a" else (self.row_blocks, self.grid.m)
         return min(along, len(panels) - wave * along) * min(across, len(streamed)) * len(self.k_slices)
@@ -229,7 +233,10 @@ class TileSchedule(WithOptions):
 
     @property
     def load_k(self) -> int:
-        """Return the products along k that one load of a streamed operand brings: the blocks of half its L1 buffers."""
+        """Return the number of products along k that one load of a streamed operand serves.
+
+        A load fills half of the operand's L1 buffers, or all of them with single buffering.
+        """
         return self.blocking.bk * max(self.depth // self.stream_slots, 1)
 
     @property
@@ -247,7 +254,7 @@ class TileSchedule(WithOptions):
     def l0c_turns(self) -> int:
         """Return the number of C blocks that cube and FIXPIPE work on at a time.
 
-        The unit flag lets the next block share a place.
+        With the option `unit_flag` the number is 2, because the cube fills the next block while FIXPIPE drains the current one.
         """
         return 2 if self.unit_flag else self.l0c_slots
 
@@ -289,10 +296,10 @@ class TileSchedule(WithOptions):
     # -------------------------------------------------------- C between L0C and memory
 
     def c_reads(self, walk: int, group: int) -> int:
-        """Return the number of FP32 copies of a C block that are read from memory for a write-back in a pass and k group.
+        """Return the number of FP32 copies of a C block that are read from memory for the write-back of one pass and k group.
 
-        After the first k group (or, in place, after the first write) it is the block's own partial sum; for
-        ``termwise`` also the sum of the earlier terms, when its last k group completes it.
+        The block's own partial sums are read after the first k group (in the mode ``termwise_inplace``, after the first
+        write). In the mode ``termwise`` the last k group of a term also reads the sum of the earlier terms.
         """
         if self.reseed_l0c and group > 0:
             own = 0
@@ -345,7 +352,7 @@ class TileSchedule(WithOptions):
     # -------------------------------------------------------- exact counts
 
     def cube_steps(self) -> int:
-        """Return the number of cube steps of the schedule, with edges rounded up: the cube's cycles without start-up."""
+        """Return the number of cube steps of the schedule, cycles without start-up; a partial step at an edge counts as one."""
         step_m, step_k, step_n = self.cube_step
         rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
         columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
@@ -403,5 +410,5 @@ class TileSchedule(WithOptions):
         return (arithmetic or CubeArithmetic()).on(self.chip)
 
     def sampled(self, side: int) -> "TileSchedule":
-        """Return the schedule of at most `side` rows and columns with the same sums."""
+        """Return the schedule of a product with at most `side` rows and columns, whose sums are added as in this schedule."""
         return replace(self, m=min(self.m, side), n=min(self.n, side))

@@ -91,14 +91,15 @@ class SgemmResult(Result):
 
 @default_fp_state
 def sgemm(a, b, c=None, *, method: str = "auto", threads: int | None = None) -> np.ndarray:
-    """Return A B (+ C) in FP32, from the matrix unit if this CPU has one that can take the operands, else from numpy.
+    """Return A B (+ C) in FP32, from the matrix unit if this CPU has one that can multiply the operands, else from numpy.
 
     Parameters
     ----------
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
         Operands in float32 or a narrower type, or in float64 if every value is a float32 number.
     method : {"auto", "bf16x6", "bf16x9", "int8"}
-        "auto" takes bf16x6 if it is expected to be faster than numpy; the named methods (:data:`METHODS`) run for every shape.
+        "auto" runs bf16x6 if it is expected to be faster than numpy, else numpy. The named methods (:data:`METHODS`) run for
+        every shape.
     threads : int, optional
         Number of threads of the unit's own loops, 1 to 1024, by default :func:`tensorcore_models.get_num_threads`. The number
         does not affect the bits.

@@ -31,8 +31,8 @@ class RecoveryResult(Result):
     d : numpy.ndarray, shape (m, n)
         The product.
     method : RecoveryMethod
-        The method that ran, with the options of the call. Where `count` is given, this is the row that was chosen, which may
-        be the native product.
+        The method that ran, with the options of the call. If `count` is not None, this is the row that was chosen for the
+        matrices, which may be the native product.
     engine : str
         Label of the engine.
     passes : int
@@ -42,7 +42,7 @@ class RecoveryResult(Result):
     nonfinite : int
         Number of elements of d that are infinite or NaN.
     count : Count or None
-        Reason for the number of slices or moduli, where it was chosen from the matrices.
+        Reason for the number of slices or moduli; None if the number was not chosen from the matrices.
     """
 
     d: np.ndarray
@@ -123,14 +123,14 @@ def recovered_gemm(
     Returns
     -------
     numpy.ndarray, shape (m, n)
-        The product in the method's result format: float32, float64, or the engine's own result type for single passes.
+        The product in the method's result format: float32, float64, or the engine's own result type for a method with one pass.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, the engine does not take the method's words (the message names engines that take them), an
-        option is unknown, or c is not representable; with `strict`, if elements leave the words' range; with `verify`, if no
-        bound is derived for the method.
+        If shapes do not fit, the engine does not accept the method's words (the message names engines that do), an option is
+        unknown, or c is not representable; with `strict`, if elements leave the words' range; with `verify`, if no bound is
+        derived for the method.
     TypeError
         If an argument holds no real numbers.
     OutsideBound

@@ -234,7 +234,7 @@ CALIBRATED_PARAMETERS = ("non_overlapped_fraction", "sync_cycles_per_block")
 @members_in_default_fp_state
 @dataclass(frozen=True)
 class Chip:
-    """`Chip` describes one chip. Its numeric fields are the rows of :data:`PARAMETERS`, in the units given there.
+    """`Chip` describes one chip; the rows of :data:`PARAMETERS` list its numeric fields with their units.
 
     Parameters
     ----------
@@ -245,19 +245,19 @@ class Chip:
     overflow : {"saturate", "inf"}
         Rule for results beyond the largest number.
     hf32_rounding : {"", "rne", "rna", "rnz", "rz"}
-        Rounding of FP32 operands to HF32: to nearest even, to nearest with ties away from zero or toward zero, toward
-        zero; "" without HF32.
+        Rounding of FP32 operands to HF32: "rne", "rna" and "rnz" to nearest with ties to even, away from zero and toward zero;
+        "rz" toward zero; "" for a chip without HF32.
     aliases : tuple of str
         Other names.
     calibrated : mapping of str to float
-        Fitted values, kept apart; :meth:`with_calibration` puts them in force.
+        Fitted values of parameters, which are used only after :meth:`with_calibration`.
     calibration_source : str
-        Data to which they were fitted.
+        Data to which `calibrated` was fitted.
 
     Raises
     ------
     ValueError
-        If a number is below its minimum, not an integer where it must be, or without provenance.
+        If a numeric field is below its minimum, is not an integer although it must be, or has no provenance.
     """
 
     name: str
@@ -378,7 +378,8 @@ class Chip:
         Raises
         ------
         ValueError
-            If the operand is unknown, or the cube does not take it; the message lists the operands that it takes.
+            If the operand format is unknown, or the cube does not multiply it; the message lists the formats that it
+            multiplies.
         """
         depths = {
             name: 0 if row.weight_bits and not self.widened_rate else getattr(self, row.depth)
@@ -398,7 +399,7 @@ class Chip:
         return depths[operand]
 
     def peak_flops(self, operand: str = "fp16") -> float:
-        """Return the peak of all cubes in FLOP/s: 262.1e12 for FP16 on 910A (the paper rounds it to 256e12)."""
+        """Return the peak of all cubes in FLOP/s: 262.1e12 for FP16 on 910A (Xue et al. round it to 256e12)."""
         return self.cores * self.cube_flops_per_cycle(operand) * self.cycles_per_second
 
     def replace(self, **changes) -> "Chip":
@@ -444,7 +445,7 @@ class Chip:
         return dataclass_replace(self, provenance=provenance, **fitted)
 
     def describe(self) -> list[tuple[str, float, str, str, str]]:
-        """Return (parameter, value, unit, kind, source) of every number."""
+        """Return (parameter, value, unit, kind of provenance, source) for each numeric field."""
         return [
             (name, getattr(self, name), parameter.unit, *self.provenance[name])
             for name, parameter in PARAMETERS.items()

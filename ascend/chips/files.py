@@ -37,7 +37,8 @@ def get_chip(name: str | Chip) -> Chip:
     Raises
     ------
     ValueError
-        If the name is unknown, with the nearest and all known names; for a bare "910B", which names two generations.
+        If the name is unknown (the message lists the nearest and all known names), or is "910B" alone, which names two
+        generations.
     """
     if isinstance(name, Chip):
         return name
@@ -80,7 +81,7 @@ def load_chip(path: str | Path) -> Chip:
     Raises
     ------
     ValueError
-        For a malformed file, with file, line and key.
+        If the file is malformed; the message names file, line and key.
     OSError
         If the file cannot be read.
     """

@@ -47,7 +47,7 @@ def check_pto(s: Kernel) -> None:
         )
     if s.dequantize:
         raise ValueError(
-            "the PTO kernel writes int32 sums without scales: leave out --dequantize, or use --emit ascendc, which scales sums"
+            "the PTO kernel writes int32 sums without scales: leave out --dequantize, or use --emit ascendc, which scales them"
         )
     if s.terms > 1 and s.mode not in ("termwise", "fused"):
         raise ValueError(

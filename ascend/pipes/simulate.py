@@ -123,8 +123,8 @@ class Timeline(Result, Run):
         Returns
         -------
         dict
-            Buffer name ("L1 A", "L1 B", "L0A", "L0B", "L0C", "UB in", "UB out") to (cycles, bytes): from each
-            of the cycles on, so many bytes are in use, in whole slots.
+            Two arrays, cycles and bytes, for each buffer ("L1 A", "L1 B", "L0A", "L0B", "L0C", "UB in", "UB out"): from cycle
+            cycles[i] on, bytes[i] bytes are in use. Whole slots are counted.
         """
         from ascend.pipes.trace import occupancy
 
@@ -216,7 +216,7 @@ def simulate(
     TypeError
         If `schedule` is no TileSchedule.
     ValueError
-        For a schedule without a chip, or too many operations to record.
+        If the schedule has no chip, or has too many operations to record.
     """
     if not isinstance(schedule, TileSchedule):
         raise TypeError(

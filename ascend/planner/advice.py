@@ -61,12 +61,12 @@ class Advice(Result):
     Attributes
     ----------
     plans : tuple of (PlannedWay, Plan)
-        Plan of each way that the chip has, fastest first. If a way's fastest plan lacks the bits, a plan with shorter chains
-        of k may follow.
+        Plan of each way that the chip supports, fastest first. If a way's fastest plan does not reach the accepted accuracy, a
+        slower plan of this way with shorter chains of k may be listed, too.
     wanted : float
         Wanted accuracy in bits.
     asked : bool
-        Whether the caller gave `wanted`; otherwise it is FP32's, and :data:`MARGIN` bits less are accepted.
+        Whether the caller gave `wanted`; otherwise `wanted` is the accuracy of FP32, and :data:`MARGIN` bits less are accepted.
     """
 
     plans: tuple[tuple[PlannedWay, Plan], ...]
@@ -75,7 +75,7 @@ class Advice(Result):
 
     @property
     def least(self) -> float:
-        """Return the smallest accuracy in bits that is accepted."""
+        """Return the smallest accepted accuracy in bits."""
         return self.wanted - (0.0 if self.asked else MARGIN)
 
     def reaches(self, candidate: Plan) -> bool:
@@ -83,9 +83,9 @@ class Advice(Result):
         return candidate.bits is not None and candidate.bits >= self.least
 
     def limit_of(self, way: PlannedWay) -> float | None:
-        """Return the `max_error` with which :func:`ascend.plan` begins with this way's advised plan.
+        """Return the `max_error` with which :func:`ascend.plan` returns the advised plan of this way first.
 
-        It is None if the way's fastest plan reaches the bits anyway, or if no plan of the way does.
+        The result is None if the way's fastest plan reaches the accepted accuracy, or if no plan of the way does.
         """
         reached = {self.reaches(found) for other, found in self.plans if other == way}
         return 2.0**-self.least if reached == {True, False} else None
@@ -155,11 +155,13 @@ def advise(
     chip : Chip or str
         A chip or its name.
     bits : float, optional
-        Wanted accuracy of the result in bits (-log2 of the relative error, eq. 13); FP32's by default.
+        Wanted accuracy of the result in bits (-log2 of the relative error, eq. 13 of Xue et al.); by default the accuracy of
+        FP32.
     ways : tuple of PlannedWay
-        Ways that are compared; ways that the chip does not have are left out.
+        Ways that are compared; ways that the chip does not support are left out.
     best_only : bool
-        Skip ways that cannot beat the best one by the closed forms; the best plan is the same and is found sooner.
+        Skip ways that by closed formulas for their time cannot be faster than the best way. The best plan is the same and is
+        found sooner.
     progress : callable, optional
         Function that is called with (done, total) ways.
     **options

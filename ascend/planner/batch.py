@@ -65,12 +65,12 @@ class BatchPlan(Result):
 
 @default_fp_state
 def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options: Any) -> list[BatchPlan]:
-    """Return plans of a batch for every size of the groups, fastest first.
+    """Return one plan of a batch for each possible number of cores in a group, fastest first.
 
     Parameters
     ----------
     rows : sequence of int
-        Rows m of each product; they are equal in a batch.
+        Number of rows m of each product; the numbers may differ.
     k, n : int
         Sizes k and n of all products.
     chip : Chip or str
@@ -81,7 +81,7 @@ def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options:
     Raises
     ------
     ValueError
-        If there is no product or too many, or as for :func:`ascend.plan`.
+        If there is no product or there are too many products; also in the cases of :func:`ascend.plan`.
     """
     chip = get_chip(chip)
     if not 1 <= len(rows) <= MOST_PRODUCTS:

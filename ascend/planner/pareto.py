@@ -43,12 +43,12 @@ class Point(Result):
     plan : Plan
         A plan of :func:`ascend.plan`.
     scale_exponent : int or None
-        s_b; None without words.
+        Scale exponent s_b of the second words; None if operands are not split into words.
     on_front : bool
         Whether no other point is faster and at least as accurate.
     seconds_per_bit : float or None
-        Time of each additional bit, compared with the next faster point of the front; None for the fastest point and off the
-        front.
+        Additional time in seconds for each additional bit, compared with the next faster point of the front; None for the
+        fastest point and for points that are not on the front.
     """
 
     plan: Plan

@@ -66,9 +66,9 @@ def plan(
         Terms and buffers of the kernel, see :class:`ascend.schedule_options.SharedOptions`.
     **options
         Fields of :class:`ascend.planner.choice.Choice` (choice of plans) and of :class:`ascend.request.Request` (product
-        and kernel). The default mode of grids is the faster of termwise and fused, which give the same bits; of the
-        paper's kernel, termwise. It is elementwise if slices of k (`split`) are merged atomically behind FIXPIPE, which
-        the other modes cannot do.
+        and kernel). By default the paper's kernel has the mode termwise, and a grid has the faster of the modes termwise and
+        fused, which give the same bits. If slices of k (`split`) are merged atomically behind FIXPIPE, the default is
+        elementwise, because the other modes do not support such a merge.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def plan(
     Raises
     ------
     ValueError
-        For impossible sizes or options, or when no schedule is left.
+        If sizes or options are impossible, or no schedule satisfies the options.
     TypeError
         If an option is unknown.
     """

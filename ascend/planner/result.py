@@ -32,15 +32,16 @@ class Plan(Result):
     timeline : Timeline or None
         Simulation of the schedule; None if ranking did not need it.
     analytic_seconds : float
-        Time by the closed forms.
+        Time in seconds, computed with closed formulas.
     roofline : RooflinePoint
-        Position in the roofline model for the traffic of the schedule; eq. 11 for the paper's kernel.
+        Position in the roofline model for the traffic of the schedule; for the paper's kernel, eq. 11 of Xue et al.
     error : float or None
-        Relative Frobenius error (eq. 13); None if it was not computed.
+        Relative Frobenius error (eq. 13 of Xue et al., arXiv:2507.23387v4); None if it was not computed.
     error_source : str
         Source of the error: "data", "sample of normal elements", ...
     traffic : Traffic or None
-        Elements between memory and L1 for one term (eq. 9), for the paper's kernel.
+        Elements moved between memory and L1 for one term (eq. 9 of Xue et al.); None unless the schedule is for the paper's
+        kernel.
     """
 
     schedule: Kernel
@@ -53,7 +54,7 @@ class Plan(Result):
 
     @property
     def blocking(self) -> Blocking:
-        """Return the block."""
+        """Return the sizes of the blocks."""
         return self.schedule.blocking
 
     @property
@@ -63,13 +64,16 @@ class Plan(Result):
 
     @property
     def fusion_efficiency(self) -> float:
-        """Return f of eq. 8 for the words and buffers of this kernel."""
+        """Return the fraction f of L1 that the resident panel fills (eq. 8 of Xue et al.).
+
+        It is computed for the words and buffers of this kernel.
+        """
         s = self.schedule
         return s.blocking.fusion_efficiency(s.placed_on, s.buffering, s.words, s.operand)
 
     @property
     def seconds(self) -> float:
-        """Return the simulated time in seconds, or the analytic one if nothing was simulated."""
+        """Return the simulated time in seconds, or `analytic_seconds` if nothing was simulated."""
         return self.timeline.seconds if self.timeline else self.analytic_seconds
 
     @property
@@ -89,7 +93,7 @@ class Plan(Result):
 
     @property
     def bits(self) -> float | None:
-        """Return the accuracy in bits, -log2 of the error; None without an error."""
+        """Return the accuracy in bits, -log2 of the error; None if the error was not computed."""
         if self.error is None:
             return None
         return math.inf if self.error == 0 else -math.log2(self.error)
@@ -162,9 +166,10 @@ def plan_of(schedule: Kernel, error: float | None = None, source: str = "given")
     Parameters
     ----------
     schedule : Kernel
-        Placed on a chip.
+        Schedule on a chip.
     error : float, optional
-        Relative error (eq. 13) of its product; None: the error on a sample of normal elements.
+        Relative error (eq. 13 of Xue et al.) of the product; None stands for the error on a sample with normally distributed
+        elements.
     source : str
         Source of the error.
     """

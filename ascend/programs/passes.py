@@ -90,7 +90,7 @@ def _streaming(
     if not chunk:
         raise ValueError(
             f"UB of {chip.name} has {chip.ub_bytes} bytes, but the {name} pass needs {128 * (in_bytes + out_bytes)} bytes for "
-            f"each of its {s.ub_slots} buffers: take a chip with a larger UB"
+            f"each of its buffers: take a chip with a larger UB"
         )
 
     def loops(own: int) -> Iterator[Loop]:

@@ -38,7 +38,7 @@ class ByteRow(NamedTuple):
 
 @default_fp_state
 def byte_table(schedule: TileSchedule) -> list[ByteRow]:
-    """Return one row of bytes for each of A, B and C and, with more than one term, the split pass.
+    """Return a row of moved bytes for each of A, B and C and, with more than one term, for the pass that splits A and B.
 
     Parameters
     ----------

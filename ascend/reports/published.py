@@ -187,14 +187,14 @@ def _asc(
     return Measurement(source, name, chip, *size, dealt, layout="nt", busy=busy, fitted=fitted)
 
 
-_LAUNCH = "the call computes little, and the model leaves out the work besides multiplying"
-_PREFILL = "not explained; with 512 rows in place of 128 the same weights take longer than predicted"
-_EIGHT = "not explained; times for half and a quarter as many of the same tiles are predicted within 4 %"
+_LAUNCH = "the call multiplies little, and the model does not include the other work of the call"
+_PREFILL = "not explained; a product of the same weights with 512 rows in place of 128 takes longer than predicted"
+_EIGHT = "not explained; products with half and a quarter as many tiles of the same size are predicted within 4 %"
 _WIDENED = (
-    "it is not known how the library cuts weights that vector units widen; "
-    "the model charges pieces of rows only for their own bytes"
+    "it is not known into which blocks the library divides weights that vector units widen; "
+    "in the model a piece of a row costs only the time of its own bytes"
 )
-_TALL = "not explained; all other products with as many rows or fewer are predicted within 15 %"
+_TALL = "not explained; all other products with at most as many rows are predicted within 15 %"
 MEASUREMENTS = (
     _pto(1536, 0.0388, (0.545, 0.422, 0.722, 0.077), True),
     _pto(3072, 0.2067, (0.790, 0.620, 0.909, 0.058), False),

@@ -60,7 +60,7 @@ def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[Wate
     Parameters
     ----------
     schedule : Kernel
-        Schedule on a chip; the chip's fitted parameters count as causes if they are not 0.
+        Schedule on a chip; the chip's fitted parameters are steps, too, if they are not 0.
     latency : {"pipelined", "serial"}
         Whether transfers hide each other's latency.
     """

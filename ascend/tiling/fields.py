@@ -86,8 +86,8 @@ def core_mode(schedule: Kernel) -> CoreMode:
 def tiling_fields(schedule: Kernel) -> dict[str, int]:
     """Return the AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
 
-    They are those of :func:`cube_fields` with the core counts of :func:`core_mode`: in MIX mode usedCoreNum counts
-    vector cores, and singleCoreM and singleCoreN are the tile that one of them drives.
+    The fields are those of :func:`cube_fields`, with the numbers of cores of :func:`core_mode`. In MIX mode usedCoreNum is the
+    number of vector cores, and singleCoreM and singleCoreN are the sizes of the tile that one vector core drives.
     """
     s, fields = schedule, cube_fields(schedule)
     if not fields or (mode := core_mode(s)).counted == 1:

@@ -71,18 +71,21 @@ class Attribution(Result):
 
     @property
     def causes(self) -> dict[str, Fraction]:
-        """Return one part for each of :data:`mpgemm.bounds.error_parts.CAUSES`, the stages of :data:`ACCUMULATION` added up."""
+        """Return the error of each cause of :data:`mpgemm.bounds.error_parts.CAUSES`.
+
+        The stages of :data:`ACCUMULATION` count as one cause, so their errors are added.
+        """
         sums = sum((self.parts[stage] for stage in ACCUMULATION), Fraction(0))
         return {**{name: part for name, part in self.parts.items() if name not in ACCUMULATION}, CAUSES[-1]: sums}
 
     @property
     def cause(self) -> str:
-        """Return the cause with the largest part, "" if there is no error."""
+        """Return the cause of the largest part of the error, "" if there is no error."""
         causes = self.causes
         return max(causes, key=lambda name: abs(causes[name])) if any(causes.values()) else ""
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values: floats to read, and fractions as text to check."""
+        """Return the content as JSON-compatible values; exact numbers are fractions, written as text."""
         return {
             "method": self.method,
             "engine": self.engine,
@@ -144,7 +147,7 @@ def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None,
     Raises
     ------
     ValueError
-        If an operand, a word or the result is not finite, because its error has no parts.
+        If an operand, a word or the result is not finite, because such an error cannot be divided.
     """
     run = dot_run(method, a, b, c, engine, overflow, options)
     computed = run.product()

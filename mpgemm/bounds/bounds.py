@@ -155,7 +155,7 @@ def gemm_bound(engine: Engine, a, b, c=None, *, scale_a=None, scale_b=None) -> n
     Raises
     ------
     ValueError
-        If no bound is known for the core, shapes do not fit, scales are missing, or the engine takes none.
+        If no bound is known for the core, shapes do not fit, or scales are missing or given to an engine without block scales.
     """
     a, b, scale_a, scale_b = scaled_values(engine, a, b, scale_a, scale_b)
     facts = facts_of(engine, a, b, scale_a, scale_b)

@@ -50,7 +50,7 @@ class OutsideBound(ArithmeticError):
     error, bound : float
         Error and bound of that element.
     elements : int
-        Number of elements outside of their bounds.
+        Number of elements whose error exceeds their bound.
     """
 
     def __init__(

@@ -32,6 +32,10 @@ EXAMPLES = (
     ),
     ("out.pt:y layer.safetensors:x W.npy --operands e4m3fn", "tensors by their names; encodings of a format"),
     (
+        "out.npy G.npy W.npy --operands e5m2,e4m3fn --out-format bf16",
+        "operands of two formats, and a result stored as encodings",
+    ),
+    (
         "out.npy A.npy B.npy --k-order any --promote-every 64:512",
         "a kernel whose order of k is not known, and which adds sums after 64 to 512 products",
     ),
@@ -64,8 +68,8 @@ def add_arguments(parser: Parser) -> None:
         "--operands",
         dest="format",
         metavar="FORMAT",
-        help="format of the operands; needed where the files do not state it, because they hold encodings (unsigned integers, "
-        "|V1 of numpy) or float32 values",
+        help="format of the operands, or those of A and B (e5m2,e4m3fn); needed if the files do not state it, because they "
+        "hold encodings (unsigned integers, |V1 of numpy) or float32 values",
     )
     add("--out-format", metavar="FORMAT", help="format of OUT where its file holds encodings")
     add("--c", metavar="FILE", help="C, added to the product: a matrix, or a bias for each column (n) or row (m x 1)")
@@ -178,8 +182,9 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
 
     if args.b is None:
         raise ValueError("the operands are missing: give the files of A and B, or --attention Q K V for attention")
-    own = args.format if args.input_rounding is None and not _unstored(args.format) else None
-    a, b = (file_values(path, own, "operands") for path in (args.a, args.b))
+    a, b = (
+        file_values(path, fmt, "operands") for path, fmt in zip((args.a, args.b), _stored_formats(args), strict=True)
+    )
     c, residual = (None if path is None else read_array(path) for path in (args.c, args.residual))
     options = {
         "engine": _engine_of(args), "input_rounding": args.input_rounding, **orders_of(args), **scales_of(args),
@@ -190,6 +195,16 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
         return check_grouped(out, a, b, args.ends, c, **options, rows=args.rows)
     zeros = {"zero_a": args.zero_a, "zero_b": args.zero_b, "zero_out": args.zero_out, "scale_out": args.scale_out}
     return check_gemm(out, a, b, c, **options, rows=args.rows, **zeros)
+
+
+def _stored_formats(args: argparse.Namespace) -> tuple[str | None, str | None]:
+    """Return the formats that --operands names for A and B; None if the elements of the files are values to be rounded."""
+    names = [None] if args.format is None else args.format.split(",")
+    if len(names) > 2 or (len(names) == 2 and args.input_rounding is not None):
+        expected = "one format (with --input-rounding)" if args.input_rounding is not None else "one format or two"
+        raise ValueError(f"--operands is {args.format!r}, expected {expected}, as in e4m3fn or e5m2,e4m3fn")
+    kept = args.input_rounding is None and not any(map(_unstored, names))
+    return (names[0], names[-1]) if kept else (None, None)
 
 
 def _unstored(fmt: str | None) -> bool:
@@ -203,7 +218,7 @@ def _engine_of(args: argparse.Namespace):
     """Return the unit that --engine names; --operands chooses it where the type of the arrays does not determine the format."""
     from mpgemm.recovery.engines import plain_engine
 
-    narrowed = args.format is not None and (args.input_rounding is not None or _unstored(args.format))
+    narrowed = args.format is not None and _stored_formats(args) == (None, None)
     return plain_engine(args.engine, args.format) if narrowed and ":" not in args.engine else args.engine
 
 

@@ -55,6 +55,8 @@ _NORM_SLICE = 1 << 20
 class ErrorReport(Result):
     """`ErrorReport` holds errors of a computed product; each error is 0 if and only if all elements are exact.
 
+    Below, C is the exact product with the addend C0 (if there is one), dC = computed - exact, and ``S = |A||B| (+ |C0|)``.
+
     Attributes
     ----------
     m, n, k : int
@@ -66,14 +68,14 @@ class ErrorReport(Result):
     relative_frobenius : float
         ``||dC||_F / ||C||_F``, eq. 13 of Xue et al. (arXiv:2507.23387v4) with its norm read as the Frobenius norm.
     relative_inf : float
-        ``||dC||_inf / (||A||_inf ||B||_inf)``, figure 7 of Khattak and Mikaitis. With c, ``||C0||_inf`` is added to the
+        ``||dC||_inf / (||A||_inf ||B||_inf)``, figure 7 of Khattak and Mikaitis. With an addend, ``||C0||_inf`` is added to the
         denominator.
     normwise : float
         ``||dC||_F / ||S||_F``, which unlike `relative_frobenius` does not grow where the product cancels.
     componentwise : float
         The largest ``|dC_ij| / S_ij``; 0/0 is 0.
     rowwise : float
-        The largest ``|dC_ij| / (||a_i||_2 ||b_j||_2)``; 0/0 is 0. With c, ``|C0_ij|`` is added to the denominator.
+        The largest ``|dC_ij| / (||a_i||_2 ||b_j||_2)``; 0/0 is 0. With an addend, ``|C0_ij|`` is added to the denominator.
     max_ulp, mean_ulp : float
         Largest and mean ``|dC_ij| / ulp(C_ij)``. ulp(x) is the unit in the last place of `format` at x: 2^(e-p+1) for
         2^e <= |x| < 2^(e+1), with x rounded to binary64 first, p the precision, and e limited to the format's exponents.
@@ -83,7 +85,7 @@ class ErrorReport(Result):
     nonfinite : int
         Number of computed elements that are infinite or NaN.
     nonfinite_wrong : int
-        Number of elements that are not right by the rules for infinities and NaN (:mod:`mpgemm.exact.errors`).
+        Number of elements that break the rules for infinities and NaN (:mod:`mpgemm.exact.errors`).
     """
 
     m: int
@@ -179,7 +181,7 @@ def errors(
     ValueError
         If shapes do not match or the reference is unknown.
     TypeError
-        If an element type is none of these types.
+        If an element type is not one of the types above.
 
     Examples
     --------
@@ -291,7 +293,7 @@ class ErrorMeter:
 
     @default_fp_state
     def relative_metrics(self, difference: np.ndarray) -> dict[str, float]:
-        r"""Return the :data:`RELATIVE_METRICS` of a product with these \|errors\| of elements, or bounds, shape (m, n)."""
+        r"""Return the :data:`RELATIVE_METRICS` for absolute errors of all elements, or bounds of such errors, shape (m, n)."""
         finite = np.isfinite(self._values)
         return {
             "relative_frobenius": _ratio(norm_frobenius(difference), norm_frobenius(self._values[finite])),

@@ -25,7 +25,7 @@ def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.m
     c : array_like, shape (m, n), optional
         The addend.
     prec : int, optional
-        Working precision in bits. None takes a precision in which the result is exact for the exponents of the data.
+        Working precision in bits. None means a precision in which the result is exact for the exponents of the data.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.m
 def mp_gemm_entries(
     a: Any, b: Any, c: Any, indices: Iterable[tuple[int, int]], prec: int | None = None
 ) -> list["mpmath.mpf"]:
-    """Return chosen elements of :func:`mp_gemm`, to check large products by samples.
+    """Return some elements of :func:`mp_gemm`, to check large products by samples.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
     Returns
     -------
     ExactResult
-        An object that computes a result when it is asked for, and keeps it.
+        Object that computes each result when a method first needs it, and keeps it.
 
     Raises
     ------
@@ -170,7 +170,7 @@ class ExactResult:
 
     @default_fp_state
     def magnitudes(self) -> "ExactResult":
-        """Return the exact product |A||B| (+ |C|) of the absolute values, which rounding errors are proportional to."""
+        """Return the exact ``|A||B| (+ |C|)``, to which bounds of rounding errors are proportional."""
         other = object.__new__(type(self))
         other._a, other._b, other._c = np.abs(self._a), np.abs(self._b), None if self._c is None else np.abs(self._c)
         other.shape = self.shape

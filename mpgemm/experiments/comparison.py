@@ -51,14 +51,14 @@ class Comparison(list, Result):
         Errors of the FP32 baseline (:func:`mpgemm.experiments.methods.fp32_baseline`) and of NumPy's FP32 product on this
         machine, by case.
     not_finite : dict of str to NotFinite
-        Counts of elements that are not finite, for the cases that have such operands.
+        Numbers of infinite and NaN elements of each case whose operands have such elements.
     conditions : dict of str to Conditioning
         The condition number of each case's product.
     inputs : dict of str to str
         Notes on the cases of each group.
     stacks : set of str
-        Groups whose cases are the pairs of a stack; each pair is judged by itself, and the worst decides. The cases of other
-        groups are seeds.
+        Groups whose cases are the pairs of matrices of a stack; each pair is judged by itself, and the worst decides. In other
+        groups the cases are draws of one input with different seeds.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Comparison(list, Result):
         return sorted(mine, key=lambda r: (r.errors.relative_frobenius, float("inf") if r.cost is None else r.cost))
 
     def runs(self, group: str) -> list[Runs]:
-        """Return the records of one input, with the seeds of a method on an engine together, by ascending median error.
+        """Return the records of one input, grouped by method and engine, by ascending median error over the seeds.
 
         For the pairs of a stack, the error of the worst pair counts instead of the median.
         """
@@ -109,8 +109,8 @@ class Comparison(list, Result):
         If `bits` is given, the cheapest method with at least `bits` bits is returned, too. A method reaches FP32 if its errors,
         in norm and in the largest element, exceed those of the FP32 baseline by no more than two FP32 products of one input may
         differ (:mod:`mpgemm.experiments.judging`); for several seeds the interval of the paired differences decides. No method
-        is recommended if FP32 itself is no goal (:attr:`mpgemm.experiments.recommending.OneInput.why_no_fp32`), or if operands
-        are not finite.
+        is recommended if the accuracy of FP32 is no sensible goal (:attr:`mpgemm.experiments.recommending.OneInput.why_no_fp32`
+        gives the reason), or if operands are not finite.
         """
         found = [row for group in self.groups for row in recommending.recommendations(self._input(group), bits)]
         return sorted(found, key=lambda row: (row.case, row.engine))
@@ -188,7 +188,7 @@ class Comparison(list, Result):
         return recommending.remarks(self._input(group), bits)
 
     def notes(self) -> list[str]:
-        """Return notes on names, costs, the orders of summation that this package chose, and the pairs left out."""
+        """Return notes on names, costs, the orders of summation that this package chose, and the pairs that were left out."""
         lines = [COST, *self._sources()]
         for name in dict.fromkeys(record.method for record in self):
             if row := framework_name(name.partition(":")[0]):
@@ -233,7 +233,7 @@ class Comparison(list, Result):
         return self.text()
 
     def text(self, width: int | None = None, bits: float | None = None) -> str:
-        """Return the recommendation for each input and its tables, at most `width` columns wide."""
+        """Return text with the recommendation for each input and its tables, at most `width` columns wide."""
         said = {group: self.remarks(group, bits) for group in self.groups}
         verdicts = [
             "\n".join([f"Verdict, {group}:", *(f"  {x}" for x in lines)]) for group, lines in said.items() if lines
@@ -284,7 +284,7 @@ def compare(
     rates: Mapping[str, float] | None = None,
     executor: Executor | None = None,
 ) -> Comparison:
-    """Run every method on every engine that takes its words, and measure the errors against the exact product.
+    """Run every method on every engine that accepts its words, and measure the errors against the exact product.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def compare(
     Returns
     -------
     Comparison
-        Records in the order of methods, then engines. Pairs whose engine does not take the words are in `skipped`.
+        Records in the order of methods, then engines. Pairs whose engine does not accept the method's words are in `skipped`.
 
     Raises
     ------

@@ -28,7 +28,7 @@ class ComparisonRecord(Result):
     case, group, method, engine : str
         Names of the case, its group, the method and the engine; cases of one group differ only in their seed.
     requested : str
-        Name by which the engine was asked for, such as a device, which has several engines.
+        Name that the caller gave for the engine, such as a device, which has several engines.
     operands : str
         Format of the engine's operands.
     passes : int
@@ -38,23 +38,23 @@ class ComparisonRecord(Result):
     rate_source : str
         The data sheet that states the rate, or "given".
     cost : float or None
-        Passes over rate, in milliseconds for a product of 10^12 operations.
+        Time in milliseconds of a product of 10^12 operations, `passes` / `rate`.
     certainty : str
         Evidence for the method's steps (:class:`mpgemm.RecoveryMethod`).
     errors : ErrorReport
         Errors against the exact product.
     overflow_a, overflow_b, underflow_a, underflow_b : int
-        Numbers of elements that left the range of the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
+        Numbers of elements of A and of B that overflow or underflow the words (:class:`mpgemm.recovery.word_run.RangeCounts`).
     bound : float or None
-        Deterministic bound of the componentwise error, None if it was not asked for or is not known.
+        Deterministic bound of the componentwise error, None if it was not requested or is not known.
     held : int
         Number of results with a finite certified bound; all of them are within it.
     results_not_finite : int
-        Number of results that are infinite or NaN in exact arithmetic, because operands are.
+        Number of results that are infinite or NaN in exact arithmetic, because operands are infinite or NaN.
     count : str
         Reason for the number of slices or moduli, if it depends on the matrices.
     sums : str
-        Number of products of floating-point words that the engine sums exactly, if the method depends on it.
+        Sentence on how many products of words the engine sums exactly; empty if the method does not depend on this number.
     """
 
     case: str
@@ -85,7 +85,7 @@ class ComparisonRecord(Result):
         return float("nan") if self.results_not_finite else self.errors.effective_bits()
 
     def row(self) -> dict:
-        """Return a flat row for tables."""
+        """Return the record as one flat row for tables, a dict of column names and values."""
         return {name: getattr(self.errors if name in _OF_ERRORS else self, name) for name in _COLUMNS}
 
     def to_rows(self) -> list[dict]:

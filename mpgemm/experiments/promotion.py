@@ -49,7 +49,7 @@ class Interval:
 
 @dataclass(frozen=True, repr=False)
 class PromotionAdvice(Result):
-    """`PromotionAdvice` holds error, bound and cost of each interval, and the interval that suffices.
+    """`PromotionAdvice` holds error, bound and cost of each interval between additions outside the unit, and the best interval.
 
     Attributes
     ----------
@@ -58,11 +58,11 @@ class PromotionAdvice(Result):
     shape : (m, k, n)
         Shape of the product that was computed.
     intervals : tuple of Interval
-        Intervals from the shortest to no additions outside.
+        Intervals between additions outside the unit, the shortest first; the last one stands for no such additions.
     wanted : float
         Largest accepted error of the sums.
     wanted_by : str
-        Source of that limit.
+        Source of the limit `wanted`.
     measured, certain : Interval or None
         The cheapest interval whose measured error, or whose certified bound, is at most `wanted`; None if there is none.
     fp32 : float
@@ -93,7 +93,7 @@ class PromotionAdvice(Result):
         return [{**asdict(interval), "bits": interval.bits} for interval in self.intervals]
 
     def sentences(self) -> list[str]:
-        """Return sentences on the product, the recommendation, and the other parts of the error."""
+        """Return sentences on the product, the recommendation, and the errors that promotion does not affect."""
         return [f"{self.engine}, {' x '.join(map(str, self.shape))}", self.verdict, self.beside]
 
     @property
@@ -122,13 +122,13 @@ class PromotionAdvice(Result):
 
     @property
     def matters(self) -> bool:
-        """Return whether promotion lowers the whole error by more than a tenth; True if an error of the sums was asked for."""
+        """Return whether promotion lowers the whole error by more than a tenth; always True if the caller gave `wanted`."""
         least = min(interval.whole for interval in self.intervals)
         return self.wanted_by == WANTED or math.isinf(least) or self.intervals[-1].whole > MATTERS * least
 
     @property
     def beside(self) -> str:
-        """Return a sentence on the other parts of the error, for comparison."""
+        """Return a sentence on the errors of an FP32 chain and of rounding the operands, for comparison."""
         text = f"Beside it, on the same operands: FP32 chain {self.fp32:.3g}; rounding the operands to the engine's format "
         text += f"alone {self.operands:.3g}, which no interval cures."
         never = self.intervals[-1].error
@@ -179,7 +179,8 @@ def advise_promotion(
         Largest accepted relative Frobenius error of the sums. By default twice the smallest error that an interval reaches,
         or a quarter of the error from rounding the operands, whichever is larger.
     intervals : sequence of int
-        Intervals in products. Intervals that are not multiples of the engine's k step, or not below k, are left out.
+        Intervals to try, as numbers of products. Intervals that are not multiples of the engine's k step, or not below k, are
+        left out.
     scale : bool
         Whether to multiply A and B by powers of two that fill the range of operand formats of at most 8 bits, as programs do.
     progress : callable, optional
@@ -188,8 +189,8 @@ def advise_promotion(
     Raises
     ------
     ValueError
-        If shapes do not fit, operands are beyond the range of the engine's format, the engine does not give FP32 sums or takes
-        block scales or integers, or `wanted` is not positive.
+        If shapes do not fit, operands are beyond the range of the engine's format, the engine does not give FP32 sums or has
+        block scales or integer operands, or `wanted` is not positive.
 
     Examples
     --------

@@ -63,7 +63,7 @@ class SliceAdvice(Result):
     wanted : int
         Number of bits of the target; 53 for "fp64", 24 for "fp32".
     base : float
-        Target as an error over |A||B|, or over |A B| for a relative target.
+        Target as an error relative to |A||B|, or to |A B| for a relative target.
     condition : Conditioning
         Condition number of the product, which says how many digits of |A||B| are digits of the result.
     native_bits : float
@@ -71,12 +71,14 @@ class SliceAdvice(Result):
     shape : (m, k, n)
         Shape of the product.
     span : int
-        Span of the exponents in bits (:mod:`mpgemm.recovery.counts`).
+        Largest number of bits by which |A||B| of an element is below the product of the largest elements of its row and its
+        column (:mod:`mpgemm.recovery.counts`).
     counts : tuple of WordCount
         Accuracy and cost of every method and count.
     measured, proved : dict of str to (int or None)
-        For each method, the smallest count from which on all counts reach the target on these matrices, and the smallest count
-        whose bound reaches it; None if no count does, so that the native product is to be taken.
+        Count that each method needs: `measured` is the smallest count from which on all counts reach the target on these
+        matrices, `proved` the smallest count whose bound reaches the target. None if no count reaches it, so that the native
+        product should be used.
     native : dict of str to float
         Cost of a product in the output's format on each device whose data sheet has a rate for it.
     """
@@ -96,7 +98,7 @@ class SliceAdvice(Result):
 
     @property
     def relative(self) -> bool:
-        """Return whether the target is relative to the result itself instead of |A||B|."""
+        """Return whether the target limits the error relative to the result itself instead of |A||B|."""
         return self.target.startswith(RELATIVE)
 
     def to_rows(self) -> list[dict]:
@@ -115,7 +117,7 @@ class SliceAdvice(Result):
         return {**asdict(self), "verdict": self.sentences()}
 
     def sentences(self) -> list[str]:
-        """Return sentences on each method's safe count and its error with one word fewer, then on the costs."""
+        """Return sentences on the count that each method needs, on its error with one word fewer, and on the costs."""
         if 0 in self.shape:
             return ["The product has no multiplications, so there is nothing to emulate."]
         if not self.counts:
@@ -186,11 +188,12 @@ def slice_advice(
 
     Targets limit the error of every element:
 
-    * N bits: 2^-N |A||B| plus the result's own rounding;
-    * "relative:N": 2^-N |A B| plus the result's own rounding; "relative" takes all bits of the output as N;
-    * "fp64" and "fp32": |A||B| times the largest relative error of NumPy's FP64 product or of the FP32 baseline
-      (:func:`mpgemm.experiments.methods.fp32_baseline`), or times the unit roundoff if that is larger or if that product is
-      lost; and times the factor by which two such products may differ (:data:`mpgemm.experiments.standing.NOISE_BITS`).
+    * N bits: ``2^-N |A||B|`` plus the result's own rounding;
+    * "relative:N": ``2^-N |A B|`` plus the result's own rounding; "relative" sets N to the number of bits of the output;
+    * "fp64" and "fp32": ``|A||B|`` times a relative error and times the factor by which two floating-point products may differ
+      (:data:`mpgemm.experiments.standing.NOISE_BITS`). The relative error is the largest error over ``|A||B|`` of NumPy's FP64
+      product or of the FP32 baseline (:func:`mpgemm.experiments.methods.fp32_baseline`). If this error is below the unit
+      roundoff or above 2^-10 (after an overflow, for example), the unit roundoff is used.
 
     A count is proved if the bound of the remainders that its words do not hold, plus the result's rounding, is within the limit
     in every element.

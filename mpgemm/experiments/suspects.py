@@ -54,7 +54,7 @@ class Whodunit(Result):
     exact, nearest : tuple of Suspect
         Candidates that give every compared element, and the nearest other candidates, best first.
     chance : float
-        Expected number of candidates that give such a result by chance (:func:`expected_by_chance`).
+        Expected number of candidates that match the result by chance (:func:`expected_by_chance`).
     shared : str
         Common properties of the exact candidates; empty if only their formats agree.
     alike : bool
@@ -62,8 +62,8 @@ class Whodunit(Result):
     device : str or None
         The suspected device, if one was given.
     untried : int
-        Number of candidates, with rounded operands or of recovery methods, that were left out because other candidates settle
-        the question.
+        Number of candidates (those that round operands, and recovery methods) that were left out because simpler candidates
+        match.
     """
 
     shape: tuple[int, int, int]
@@ -96,7 +96,7 @@ class Whodunit(Result):
 
     @property
     def verdict(self) -> str:
-        """Return the answer in a few sentences."""
+        """Return a few sentences on the candidates that give the result."""
         m, _, n = self.shape
         where = f"all {m * n}" if self.compared == m * n else f"the {self.compared} (of {m * n}) compared"
         if not self.exact:

@@ -106,7 +106,7 @@ class Verdict(Result):
     lost_operands : tuple of LostOperand
         Operands with elements that no fp16 word can hold.
     fp32_lost : int
-        Number of results that FP32 itself loses.
+        Number of results that FP32 itself loses, with an error above ``2^-10 |A||B|`` (after an overflow, for example).
     k, results : int
         Length of the sums, and number of results of a seed.
     not_finite : NotFinite
@@ -118,9 +118,10 @@ class Verdict(Result):
     drawn : bool
         Whether more seeds can be drawn, because the matrices come from a distribution.
     beside : dict of str to float
-        Bits of other FP32 products by label: NumPy's on this machine, and FP32 and HF32 on the cubes of other chips.
+        Accuracy in bits of other FP32 products, by label: NumPy's product on this machine, and FP32 and HF32 products on the
+        cubes of other chips.
     condition : Conditioning or None
-        Condition number of the product, over seeds the largest in norm; None in records that were not measured.
+        Condition number of the product, the largest of all seeds; None if it was not measured.
     """
 
     group: str

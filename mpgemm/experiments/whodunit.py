@@ -79,9 +79,10 @@ def whodunit(
     Raises
     ------
     ValueError
-        If shapes do not fit, the product is empty, no candidate has such formats, or the device is not known.
+        If shapes do not fit, the product is empty, no candidate has the formats of the operands and the result, or the device
+        is not known.
     Interrupted
-        On Ctrl-C, with the findings so far.
+        If the user presses Ctrl-C; the error has the findings so far.
     """
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or found.shape != (a.shape[0], b.shape[1]):
         raise ValueError(f"A is {a.shape}, B is {b.shape} and C is {found.shape}, expected (m, k), (k, n) and (m, n)")

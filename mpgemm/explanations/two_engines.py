@@ -84,7 +84,7 @@ class SideBySide(Result):
         return [f"{self.method} on {self.engines[0]} and {self.engines[1]}", self.why]
 
     def shown(self) -> list[int]:
-        """Return the indices of the rows to show: the first, the last, and those around the first that differs."""
+        """Return the indices of the rows to show: the first, the last, and the rows around the first row that differs."""
         near = range(max(0, self.first - AROUND), self.first + AROUND + 1) if self.first is not None else range(AROUND)
         wanted = {0, len(self.rows) - 1, *near}
         return [index for index in range(len(self.rows)) if index in wanted]

@@ -187,8 +187,9 @@ def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np
         if not wanted.encodings:
             raise _RefusedType(
                 f"{path} holds elements of type |V{dtype.itemsize}, which NumPy writes for ml_dtypes' types (float8_e4m3fn, "
-                "bfloat16, ...) and which does not state their format: name it with --operands (check, predict, whodunit), as "
-                "in --operands e4m3fn, or save x.astype('float32'), which keeps every value"
+                "bfloat16, ...) and which does not state their format: name that of A and B with --operands (check, predict, "
+                "whodunit), as in --operands bf16, and that of a result with --out-format (check), or save "
+                "x.astype('float32'), which keeps every value"
             )
         dtype = np.dtype(f"<u{dtype.itemsize}")
     try:

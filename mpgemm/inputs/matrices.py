@@ -234,7 +234,7 @@ def generate(name: str, m: int, k: int, n: int, seed: int = 0, *, precision: str
     seed : int
         Seed; the same seed, sizes and parameters give the same matrices.
     precision : {"fp32", "fp64"}
-        Whether the numbers are rounded to FP32, or keep all bits of FP64.
+        Precision of the numbers: "fp32" rounds them to FP32, "fp64" keeps all bits of FP64.
     **parameters
         Parameters of the distribution, which its row lists.
 

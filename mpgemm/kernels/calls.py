@@ -102,9 +102,9 @@ class MatmulPlan:
 
     ``plan(a, b, out=None, c=None, bias=None)`` computes A B + C and the epilogue on the device's current stream, with the bits
     of :func:`mpgemm.kernels.matmul`. It launches up to four kernels: one writes the words of both operands, one multiplies,
-    one adds the parts of k if k is split, one repairs the tiles that have flags. The host reads nothing back, so a CUDA graph
-    can capture a call. The plan keeps a workspace for each stream, so two graphs that were captured on one stream must not be
-    replayed at the same time.
+    one adds the sums of the parts of k (if k is split), one repairs results that are not finite, in the tiles that were
+    flagged. The host reads nothing back, so a CUDA graph can capture a call. The plan keeps a workspace for each stream, so two
+    graphs that were captured on one stream must not be replayed at the same time.
 
     Attributes
     ----------
@@ -300,7 +300,8 @@ def plan(
     Raises
     ------
     ValueError
-        If a size, the layout or the method does not fit, or the device is a CPU, on which matmul simulates.
+        If a size, the layout or the method is not allowed, or the device is a CPU, on which :func:`matmul` only simulates a
+        unit.
 
     Examples
     --------

@@ -21,9 +21,9 @@ class Configuration:
     rows, columns, depth : int
         Sizes of a tile along m, n and k.
     warps, stages : int
-        Warps of a block; number of tiles along k that are loaded ahead (Triton's num_stages).
+        Number of warps of a thread block, and number of tiles along k that are loaded ahead (Triton's num_stages).
     group : int
-        Rows of tiles that successive blocks compute together, so that caches keep B.
+        Number of rows of tiles that successive blocks compute together, so that caches keep B.
     """
 
     rows: int
@@ -34,7 +34,7 @@ class Configuration:
     group: int = 8
 
     def constants(self) -> dict[str, int]:
-        """Return the constants by the names that the kernels use."""
+        """Return the fields under the names that the kernels use for these constants."""
         return {"BM": self.rows, "BN": self.columns, "BK": self.depth, "GROUP": self.group}
 
     def to_dict(self) -> dict[str, int]:

@@ -144,7 +144,9 @@ def matmul(
     out_dtype: torch.dtype = torch.float32,
     **options,
 ) -> torch.Tensor:
-    """Compute alpha A B + beta C with FP32 accuracy on matrix units of lower precision; its bits are predicted.
+    """Compute alpha A B + beta C with FP32 accuracy on matrix units of lower precision.
+
+    :func:`mpgemm.kernels.recipe` predicts the bits of the result.
 
     Parameters
     ----------
@@ -152,8 +154,8 @@ def matmul(
         Operands of any strides, of float32, or of narrower types whose values FP32 holds; of float64 for the method
         ozaki2_int8. The methods bf16xfp32 expect a of bfloat16. Batches are broadcast as :func:`torch.matmul` does.
     method : str or RecoveryMethod, optional
-        Name in :data:`mpgemm.kernels.forms.KERNELS` with options after a colon, or a row of your own. The default is that of
-        an operand that was split, else ootomo_tf32.
+        Name in :data:`mpgemm.kernels.forms.KERNELS` with options after a colon, or a row of your own. By default the method by
+        which an operand was already split, else ootomo_tf32.
     out : Tensor of `out_dtype`, optional
         Tensor for the result; it may be c, and must not share memory with a and b.
     c : Tensor of float32, optional
@@ -161,8 +163,9 @@ def matmul(
     alpha, beta : float
         Factors. If one is not 1, the result is RN(RN(alpha A B) + RN(beta C)); beta = 0 ignores c.
     config : Configuration or "tune", optional
-        Tile, warps and stages, which never change a bit. By default a model that counts operations chooses. "tune" takes the
-        fastest on the device, timed at the first product of a shape and kept in torch's cache; on the CPU nothing is timed.
+        Tile, warps and stages, which do not affect the bits. By default a model that counts operations chooses them. With
+        "tune" the configuration that is fastest on the device is measured at the first product of a shape and kept in torch's
+        cache; on the CPU nothing is timed.
     scale : {"auto", "rows", "none"}, optional
         Whether rows of A and columns of B are scaled by powers of two first; "auto", the default, scales for words of fp16.
     repair : bool, optional

@@ -30,7 +30,7 @@ def recipe(
     repair : bool
         Whether results that are not finite are computed again in FP32.
     parts : int or "auto"
-        Number of parts of k that are added outside of the unit; "auto" takes the number that n, k and the method determine
+        Number of parts of k that are added outside of the unit; "auto" means the number that n, k and the method determine
         (:func:`mpgemm.recovery.parts.parts_of`).
 
     Returns

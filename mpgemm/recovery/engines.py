@@ -15,7 +15,7 @@ from tensorcore_models.formats.names import format_family, operand_format, unkno
 
 
 class UnsuitableEngine(ValueError):
-    """`UnsuitableEngine` is raised if an engine does not take a method's words, or does not give the sums that it needs."""
+    """`UnsuitableEngine` is raised if an engine does not accept a method's words, or lacks the sums that the method needs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ def hypothetical_engine(
     fmt : str
         Operand format of the engine.
     model : str
-        Operand format of the device's instruction whose accumulator is taken.
+        Operand format of the device's instruction whose accumulator the engine uses.
     path : str, optional
         See :func:`tensorcore_models.default_instruction`.
     **changes
@@ -165,7 +165,7 @@ def engine_formats(engine: Engine) -> tuple[str, str]:
 
 
 def resolve_engine(engine, method: RecoveryMethod) -> Engine:
-    """Return the engine that `engine` names, after a check that it takes the method's words.
+    """Return the engine that `engine` names, after a check that it accepts the method's words.
 
     Parameters
     ----------
@@ -180,9 +180,9 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
     Raises
     ------
     ValueError
-        If there is no such engine.
+        If there is no engine of this name.
     UnsuitableEngine
-        If the engine does not take the words (a subclass of ValueError); the message names engines that take them.
+        If the engine does not accept the method's words (a subclass of ValueError); the message names engines that do.
     TypeError
         If `engine` is neither a string nor an engine.
     """

@@ -129,13 +129,14 @@ class RecoveryMethod:
     accumulation, order, equilibrate, repair, parts
         See :mod:`mpgemm.recovery.method`.
     restart_every : int or None
-        Products of k in one chain of the accumulation "blocks" or "staged", or of level 0 of "k_step"; None for a k step.
+        Number of products in one chain, for the accumulations "blocks" and "staged" and for level 0 of "k_step"; None means the
+        engine's k step.
     target : {"engine", "fp32", "fp64", "input"}
         Format of the result: the engine's, FP32, FP64, or FP64 if an operand is FP64 and FP32 otherwise.
     moduli : tuple of int
         Moduli of a residue method.
     slice_bits : int
-        Bits of an integer slice, sign apart.
+        Number of bits of an integer slice, without its sign.
     count : CountControl or None
         Rule by which the number of slices or moduli follows from the matrices; None if the row states the number.
     overflow : {"inf", "saturate"} or None
@@ -260,12 +261,12 @@ class RecoveryMethod:
         raise ValueError(f"method {self.name!r}: {message}")
 
     def with_count(self, count: int) -> "RecoveryMethod":
-        """Return the row with `count` slices or moduli.
+        """Return a copy of the row with `count` slices or moduli.
 
         Raises
         ------
         ValueError
-            If the method cannot have that many.
+            If the method cannot have this number of slices or moduli.
         """
         if self.modular:
             return dataclasses.replace(self, moduli=self.known_moduli[:count], count=None)
@@ -290,7 +291,7 @@ class RecoveryMethod:
 
     @property
     def known_moduli(self) -> tuple[int, ...]:
-        """Return the moduli in the order in which the method takes them."""
+        """Return the moduli in the order in which the method uses them."""
         return SPLIT_MODULI if self.kind == "split_residues" else MODULI
 
     @property
@@ -300,14 +301,14 @@ class RecoveryMethod:
 
     @property
     def largest_product(self) -> int:
-        """Return the largest magnitude of a product of two words, for a method of exact sums."""
+        """Return the largest magnitude of a product of two words, for a method whose sums are exact."""
         if self.modular:
             return 32**2 if self.kind == "split_residues" else max(p // 2 for p in self.moduli) ** 2
         return 1 << 14 if self.slice_bits == 8 else ((1 << self.slice_bits) - 1) ** 2
 
     @property
     def passes(self) -> int:
-        """Return the number of full-size engine products of one call; before a count is chosen, the number in the row."""
+        """Return the number of full-size engine products of one call, with the row's count of slices or moduli."""
         if self.modular:
             return len(self.moduli) * (3 if self.kind == "split_residues" else 1)
         return len(self.products)
@@ -327,7 +328,7 @@ class RecoveryMethod:
         return fmt.precision if self.scale_exponent is None else self.scale_exponent
 
     def with_options(self, **options) -> "RecoveryMethod":
-        """Return the row with options applied.
+        """Return the row with the given options.
 
         Raises
         ------

@@ -76,7 +76,7 @@ def assert_attention_close(out, q, k, v, *, engine: Engine | str, **options: Unp
         Largest error of the kernel's exponential in units in the last place. The default 2.06 is the largest error of
         MUFU.EX2 for arguments up to 0 (docs/special_functions.md); expf has a smaller one.
     softcap : float, optional
-        Soft cap: scaled scores x become softcap tanh(x / softcap), with the tanh within 2^-11.
+        Soft cap: scaled scores x become softcap tanh(x / softcap), where the kernel's tanh has an error of at most 2^-11.
     sinks : array_like, shape (heads,), optional
         One score for each query head; its exponential is added to the row sums, without a value vector.
     rows : int, optional

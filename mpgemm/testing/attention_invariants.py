@@ -25,7 +25,7 @@ def assert_attention_invariants(
 ) -> None:
     """Fail unless a kernel has the invariants of every attention.
 
-    They are: rows of P sum to 1, small weights count, and causal rows ignore later keys.
+    The invariants are: rows of P sum to 1, small weights count, and rows of a causal kernel do not depend on later keys.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ def assert_attention_invariants(
     Raises
     ------
     AssertionError
-        If one of these holds: with V = 1 an element differs from 1 (less a sink's share) by more than its certified or
-        statistical bound; with operands of 8 bits, keys of small weights are lost because P is cast without a factor (V =
-        1 does not show this on units that truncate their sums, which lose as much); in a causal kernel, keys that no
-        query of the first half sees change a bit of these queries' rows.
+        In one of three cases. (1) With V = 1, an element differs from 1 (less a sink's share) by more than its certified or
+        statistical bound. (2) With operands of 8 bits, keys of small weights are lost because P is cast without a factor.
+        V = 1 does not show this fault on units that truncate their sums, because the truncation loses as much. (3) In a
+        causal kernel, the rows of the first half of the queries change a bit if keys change that none of these queries sees.
     ValueError, TypeError
         See :func:`assert_attention_close`; also for packed or paged operands of a causal kernel.
     """

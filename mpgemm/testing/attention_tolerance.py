@@ -78,7 +78,7 @@ class AttentionTolerance(Result):
 def attention_tolerance(
     q, k, v, *, engine: Engine | str, out_format: str | None = None, **options: Unpack[AttentionOptions]
 ) -> AttentionTolerance:
-    """Return the tolerance of an attention kernel on operands.
+    """Return the tolerance of an attention kernel for these operands.
 
     Parameters
     ----------

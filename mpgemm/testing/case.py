@@ -41,6 +41,7 @@ class KernelCase:
     Attributes
     ----------
     engine : Engine
+        Modelled unit.
     operands : (ndarray, ndarray)
         Values of A and B as the engine gets them.
     given : (ndarray, ndarray)
@@ -48,6 +49,7 @@ class KernelCase:
     scaling : Scaling or None
         Scales of the operands, as read.
     c : ndarray of float64, shape (m, n), or None
+        Addend.
     out_format : str
         Format of the kernel's result.
     order : KernelOrder
@@ -129,7 +131,7 @@ class KernelCase:
         return self.values if self.epilogue is None else self.epilogue.apply(self.values)
 
     def error_of(self, out: np.ndarray) -> np.ndarray:
-        """Return out - exact."""
+        """Return the error of every element, out - exact."""
         with np.errstate(over="ignore", invalid="ignore"):
             if self.epilogue is None:
                 return self.exact.error_of(out)
@@ -228,17 +230,23 @@ class KernelCase:
 
     @property
     def splits(self) -> int:
-        """Return the largest number of chains whose division of k is not known; 1 if the order of k is known."""
+        """Return the largest number of chains into which a kernel may divide k at unknown places.
+
+        The number is 1 if the order of k is known.
+        """
         return self.order.splits if self.order.k_order != ANY else self.order.additions + 1
 
     @property
     def promote_every(self) -> int | None:
-        """Return the number of products after which a chain is added outside; the largest if several are allowed."""
+        """Return the number of products after which a chain is added to an FP32 sum outside the unit.
+
+        If several numbers are allowed, the largest is returned; None if nothing is added outside.
+        """
         return None if self.order.promote_every is None else self.order.promote_every[1]
 
     @property
     def atol(self) -> float:
-        """Return the largest bound of an element: an absolute tolerance for checks that take one number."""
+        """Return the largest bound of an element, an absolute tolerance for checks with one number."""
         return float(self.bound.max(initial=0.0))
 
     @cached_property
@@ -271,7 +279,8 @@ class KernelCase:
     def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:
         """Return the model's sums in float64, with c, before an epilogue and the rounding to the output's format.
 
-        An unknown order is the unit's own order over k, promoted at the largest interval. `more`: options of `scaled_sums`.
+        If the order of k is unknown, the sums are in the unit's own order, promoted at the largest interval. `more` holds
+        options of `scaled_sums`.
         """
         options: dict[str, Any] = {"promote_every": self.promote_every, **more}
         if self.order.k_order != ANY:
@@ -279,12 +288,15 @@ class KernelCase:
         return model_results(self.engine, *self.part(rows, columns), options)
 
     def sums_columns(self, columns: np.ndarray) -> np.ndarray:
-        """Return the columns of sums that belong to columns of the result: two for each if the epilogue takes pairs."""
+        """Return the columns of sums that belong to columns of the result: two each if the epilogue combines pairs."""
         pairs = self.epilogue is not None and self.epilogue.pairs
         return np.concatenate([columns, columns + self.operands[1].shape[1] // 2]) if pairs else columns
 
     def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the epilogue of the sums of some rows and of :meth:`sums_columns`; the output is not rounded."""
+        """Return the values of the epilogue for the sums of some rows and of the columns :meth:`sums_columns`.
+
+        The values are not rounded to the output's format.
+        """
         return sums if self.epilogue is None else self.epilogue.part(rows, columns).apply(sums)
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
@@ -359,17 +371,19 @@ def gemm_tolerance(
     c : array_like, shape (m, n), (n,), (1, n), (m, 1) or (), optional
         Addend before the epilogue: a matrix, or a bias that numpy broadcasts to it.
     out_format : str, optional
-        Format of the kernel's result; the engine's by default, FP32 behind scales.
+        Format of the kernel's result; by default the engine's result format, or FP32 with scales that are applied outside the
+        unit.
     splits : int
         Number of chains: slices of k, or restarts. With promote_every or block scales, number of parts of k, each with
         its own sum outside of the unit; the parts are added in FP32.
     k_order : str, Order or sequence
         Order of k if known, as for :meth:`tensorcore_models.Engine.gemm`; "any" allows the unit's steps in any order. The
-        default is one chain over k (or `splits` chains) of a kernel that may also lose less than a chain; "sequential"
-        states that the kernel runs exactly one chain.
+        default is one chain over k (or `splits` chains), for kernels whose error may also be smaller than that of a chain;
+        "sequential" states that the kernel runs exactly one chain.
     promote_every : int or (least, most), optional
         Number of products after which the kernel adds its chain to an FP32 sum outside of the unit and starts anew: a
-        multiple of the engine's k. (least, most) allows any number between, with ``k_order="any"`` of any products.
+        multiple of the engine's k. (least, most) allows any number from least to most; with ``k_order="any"`` a chain may
+        consist of any products.
     scale_a, scale_b : array_like, optional
         Scales of the operands, read by shape and type: :func:`tensorcore_models.read_scales`. Integer weights B (int4,
         int8, minus their zero points) beside an A of 16 bits have scales in groups, (k / 64, n) or (k / 128, n), or for

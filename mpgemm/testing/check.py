@@ -40,6 +40,7 @@ class KernelCheck(Result):
     Attributes
     ----------
     passes : bool
+        Whether the result is right.
     summary : str
         First line of the report: the error, or the tolerance that holds.
     wrong, elements : int
@@ -49,13 +50,15 @@ class KernelCheck(Result):
     place : str or None
         Place of the wrong elements, as a sentence.
     suspects : tuple of str
-        Causes that explain the wrong elements, the right ones and the size of the differences; empty if none does.
+        Causes that explain which elements are wrong, which are right, and how large the errors are; empty if no cause does.
     ruled_out : tuple of str
-        Faults that certified bounds exclude, each as the only one.
+        Faults that certified bounds exclude, for a kernel with only one fault.
     tried : tuple of str
-        Predictions that do not explain the elements, with their parameters; others of their kind are not excluded.
+        Predictions that do not explain the elements, with their parameters; the same predictions with other parameters are not
+        excluded.
     fitting : tuple of str
-        Predictions that explain the elements, but may do so by chance because the elements are few: neither named nor excluded.
+        Predictions that explain the elements, but may do so by chance because the elements are few; they are neither named as
+        causes nor excluded.
     picture : tuple of str
         Map of the right and wrong blocks of the result, as text.
     case : KernelCase or None
@@ -424,12 +427,12 @@ def assert_gemm_close(
     ------
     AssertionError
         In one of four cases. (1) An element exceeds its certified bound, or the statistical one
-        (:mod:`mpgemm.testing.sampled`) if the certified bound detects fewer than half of the dropped blocks of k. If the
-        exact result or the model's is infinite or NaN, the result must be of that kind and sign. (2) The errors of all
-        elements together are larger than those of right kernels (:mod:`mpgemm.testing.possible_results`), as with
-        narrower sums. (3) The tolerance is vacuous: a kernel that writes zeros would pass. (4) More than a tenth of the
-        elements have no finite bound, because they may overflow. The message gives the worst element, its bound, the
-        place of the errors, their explanation and the faults that are ruled out (:class:`KernelCheck`).
+        (:mod:`mpgemm.testing.sampled`) if the certified bound detects fewer than half of the dropped blocks of k. If the exact
+        result or the model's result is infinite or NaN, the kernel must also return an infinity of this sign or NaN. (2) The
+        errors of all elements together are larger than the errors of right kernels (:mod:`mpgemm.testing.possible_results`), as
+        with sums in a narrower format. (3) The tolerance is vacuous: a kernel that writes zeros would pass. (4) More than a
+        tenth of the elements have no finite bound, because they may overflow. The message gives the worst element, its bound,
+        the place of the errors, their explanation and the faults that are ruled out (:class:`KernelCheck`).
     ValueError, TypeError
         See :func:`gemm_tolerance`; also if the result has another shape or no format.
     """

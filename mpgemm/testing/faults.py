@@ -242,6 +242,7 @@ def faults_of(allowed: KernelCase) -> dict[str, float]:
     Parameters
     ----------
     allowed : KernelCase
+        Operands of the test with the tolerance, from :func:`gemm_tolerance`.
 
     Returns
     -------
@@ -258,7 +259,7 @@ def faults_of(allowed: KernelCase) -> dict[str, float]:
 def missed_faults(allowed: KernelCase) -> str | None:
     """Return a sentence, as `mpgemm tolerance` prints it, on the faults that a test with this tolerance misses.
 
-    It is None for an empty product.
+    The result is None for an empty product.
     """
     found = faults_of(allowed)
     return in_words(found) if found else None

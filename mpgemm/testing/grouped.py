@@ -144,6 +144,7 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
     a : array_like, shape (m, k)
         Rows of all groups, one group after the other.
     b : array_like, shape (experts, k, n)
+        Matrix of each group (expert).
     ends : sequence of int, shape (experts,)
         Row at which each expert ends, as in torch's `offs`: expert e has rows ends[e - 1] to ends[e].
     c : array_like, shapes (experts, n), (m, n), (n,) or (), optional

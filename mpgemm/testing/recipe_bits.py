@@ -36,6 +36,7 @@ def assert_bits(
     out : array_like, shape (m, n)
         The kernel's result; its type is the output format.
     a, b : array_like, shapes (m, k) and (k, n)
+        Operands of the kernel.
     recipe : Recipe, Engine or str
         Recipe of a library; or an engine, "arch:name" or a device, for one chain over k and one rounding.
     scale : float

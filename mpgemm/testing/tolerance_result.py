@@ -25,7 +25,7 @@ SEEN = 0.99
 
 @dataclass(frozen=True, repr=False)
 class Vacuity(Result):
-    """`Vacuity` holds the faults that a tolerance would let pass on data.
+    """`Vacuity` holds the faults of a kernel that a test with a tolerance would not detect on given data.
 
     Attributes
     ----------
@@ -36,11 +36,12 @@ class Vacuity(Result):
     lost_product_passes : int
         Elements for which the loss of the largest product of the sum passes.
     block : int
-        Products of a block of k.
+        Number of products in a block of k.
     blocks, unseen_blocks : int
-        Number of blocks of k, and of those that a kernel can leave out of the whole product with every element still passing.
+        Number of blocks of k, and number of the blocks that a kernel can leave out of the whole product although every element
+        still passes.
     terms, unseen_terms : int
-        Number of values of k, and of those that a kernel can leave out with every element still passing.
+        Number of values of k, and number of the values that a kernel can leave out although every element still passes.
     """
 
     elements: int
@@ -54,12 +55,12 @@ class Vacuity(Result):
 
     @property
     def vacuous(self) -> bool:
-        """Return whether a kernel that writes only zeros passes everywhere, although the product is not zero."""
+        """Return whether every element of a result of zeros passes, although the product is not zero."""
         return self.elements > 0 and self.terms > 0 and self.zero_passes == self.elements
 
     @property
     def verdict(self) -> str:
-        """Return the worst fault that passes everywhere, in a few words."""
+        """Return a few words on the worst fault that no element shows."""
         if self.vacuous:
             return "VACUOUS: a kernel that writes zeros passes"
         if self.unseen_blocks:
@@ -73,7 +74,7 @@ class Vacuity(Result):
         return [self.to_dict()]
 
     def to_dict(self) -> dict:
-        """Return JSON-compatible values, with the verdict."""
+        """Return the fields and the verdict as JSON-compatible values."""
         return {**asdict(self), "vacuous": self.vacuous, "verdict": self.verdict}
 
     def __str__(self) -> str:
@@ -139,29 +140,32 @@ class Tolerance(Result):
     label : str
         Name of the engine, or of the method on its engine.
     k : int
+        Length of the dot products.
     relative, absolute : float or None
-        Certified parts. Without data they hold for any operands of the formats, else for operands with the data's
-        exponents (with a recovery method, for the data). None if nothing is certified, because an operand or a sum may
-        overflow.
+        Certified values in the formula above; None if an operand or a sum may overflow, so that nothing is certified. Without
+        data the tolerance holds for all operands of the formats. With data it holds for all operands with the exponents of the
+        data; with a recovery method it holds for the data only.
     bound : numpy.ndarray or None
-        Certified bound of each element on the data.
+        Certified bound of the error of each element for the data; None without data.
     derivation : str
         Derivation of the bound.
     published : dict of str to float
-        Published bounds of the relative part.
+        Published bounds of `relative`, by name.
     vacuity : Vacuity or None
-        Faults that pass within the bound on the data.
+        Faults of a kernel that pass a test of the data with `bound`; None without data.
     certified : Line or None
-        atol + rtol |exact| above every bound of the data, or of the drawn pairs; None if a bound is infinite.
+        Numbers (rtol, atol) for which atol + rtol |exact| is at least the certified bound of every element of the data, or of
+        the drawn products; None if a bound is infinite.
     statistical : Statistical or None
-        Tolerance found by sampling; None without data and distribution, and if drawn results overflow (`notes` say so).
+        Tolerance that a stated fraction of sampled products satisfies, with its confidence. None if neither data nor a
+        distribution were given, or if sampled results overflow (`notes` then say so).
     lines : mapping of str to Vacuity
-        Faults that pass within the certified and the statistical tolerance on the data.
+        Faults of a kernel that pass a test of the data with the tolerance "certified" or "statistical", by its name.
     faults : mapping of str to mapping of str to float
-        For each tolerance ("certified by size", "certified", "statistical", "given") the faults that were tried, with the
-        share of whole products in which a test detects them.
+        For each tolerance ("certified by size", "certified", "statistical", "given"), the fraction of products in which a test
+        with this tolerance detects a fault, by the name of the fault.
     checked : Checked or None
-        The given tolerance with its checks.
+        Tolerance that the caller gave, with the faults that it would let pass and the right products that fail it.
     reference : str
         Operands from which the expected result must be computed: "given" or "rounded".
     notes : tuple of str
@@ -201,8 +205,13 @@ class Tolerance(Result):
             if line is not None
         ]  # fmt: skip
 
+    @property
+    def counts_rounding(self) -> bool:
+        """Return whether a part of the operands was rounded and this counts as an error; then a note says so."""
+        return any('the reference "rounded"' in note for note in self.notes)
+
     def misses(self, name: str) -> str | None:
-        """Return the faults that a test with a tolerance misses, in words; None if none was tried.
+        """Return a sentence on the faults that a test with a tolerance misses; None if no faults were tried.
 
         Parameters
         ----------

@@ -84,9 +84,11 @@ def tolerance(
         Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact
         product are then those of the scaled operands.
     draws : Draws or str, optional
-        Distribution from which data are drawn instead, perhaps with sizes, seed and parameters.
+        Distribution from which operands are drawn in place of `data`; a :class:`mpgemm.testing.Draws` also states sizes, seed
+        and parameters.
     quantile, confidence : float
-        Fraction of correct products that pass the statistical tolerance as a whole, and its confidence.
+        Fraction of correct products of which every element passes the statistical tolerance, and the confidence of this
+        statement.
     check : (rtol, atol), optional
         Tolerance to judge.
     progress : callable, optional
@@ -97,9 +99,10 @@ def tolerance(
     Raises
     ------
     Interrupted
-        A KeyboardInterrupt with the results so far.
+        If the user presses Ctrl-C; the error has the results so far.
     ValueError
-        If no bound is known for the core, k does not fit the data, scales are missing or not wanted, or names are unknown.
+        If no bound is known for the core, k does not fit the data, scales are missing or given to an engine without scales, or
+        names are unknown.
     TypeError
         If k is not an integer.
 
@@ -182,7 +185,7 @@ def kernel_of(
     reference: str = "given",
     out_format: str | None = None,
 ) -> BoundedProduct:
-    """Return the kernel that a tolerance is for.
+    """Return the description of a kernel, from which :func:`mpgemm.tolerance` computes its tolerance.
 
     Parameters
     ----------
@@ -198,15 +201,16 @@ def kernel_of(
     k_order, splits : optional
         Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`; one chain by default.
     reference : {"given", "rounded"}
-        Operands from which the test computes its expected result: "given" ones, so that their rounding counts, or
-        "rounded" ones. Without data their rounding is unknown and left out.
+        Operands from which the test computes its expected result. "given": operands before the kernel rounds them, so that
+        their rounding is a part of the tolerance (without data it is unknown and left out). "rounded": operands after this
+        rounding.
     out_format : str, optional
         Format to which the kernel rounds its result to nearest.
 
     Raises
     ------
     ValueError, TypeError
-        If there is neither engine nor method, names are unknown, or parts contradict each other.
+        If there is neither engine nor method, names are unknown, or arguments contradict each other.
     """
     narrow = None if out_format is None else get_float_format(out_format)
     if method is not None:

@@ -83,7 +83,7 @@ class TraceRecorder:
         self._rows.append({"step": self.step, "module": name, "tensors": files})
 
     def leave_out(self, what: str) -> None:
-        """Count a product that was not recorded, as "module: operation"."""
+        """Count a product that was not recorded, under the name "module: operation"."""
         self.left_out[what] = self.left_out.get(what, 0) + 1
 
     def next_step(self) -> None:
@@ -92,7 +92,7 @@ class TraceRecorder:
         self._runs = {}
 
     def close(self) -> None:
-        """Write the index."""
+        """Write the index of the trace to its folder."""
         index = {"version": VERSION, "modules": self._rows, "left_out": self.left_out}
         write_text(self.folder / INDEX, json.dumps(index, indent=1) + "\n")
 

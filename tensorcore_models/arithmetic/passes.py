@@ -71,7 +71,10 @@ class Pass:
 
     @property
     def draw(self) -> int:
-        """Return the draw of a stochastic rounding; the draw of pass 0 is that of :func:`tensorcore_models.encode`."""
+        """Return the random integer of a stochastic rounding.
+
+        In pass 0 it is the integer that :func:`tensorcore_models.encode` uses.
+        """
         key = self.spec.key
         return 0 if key is None else stochastic_draw(key, self.index << 32 | self.element)
 
@@ -80,7 +83,7 @@ class Pass:
         return spec.pass_bits(replace(self, spec=spec, **changes))
 
     def assume_part(self, numbers: Sequence[Number]) -> None:
-        """Do nothing, because a pass on plain integers knows which numbers take part; on terms this adds a condition."""
+        """Do nothing, because a pass on plain integers knows which numbers are added; a pass on terms adds a condition here."""
 
     def unencodable(self, reason: str) -> None:
         """Do nothing, because plain integers can compute every algorithm; a pass on terms raises Unencodable."""

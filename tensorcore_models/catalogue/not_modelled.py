@@ -36,6 +36,10 @@ NOT_MODELLED = (
     NotModelled("Trainium", r"(aws)?(trainium|trn|inferentia|inf)\d?", None, _NO_RULE),
     NotModelled("Qualcomm HMX", r"(qualcomm)?(hexagon|hmx|npu|ai100)", None, _NO_RULE),
     NotModelled("Gaudi's successors", r"gaudi[4-9]|falconshores|jaguarshores", "gaudi3", _NO_RULE),
+    NotModelled(
+        "Ascend 310P", r"(ascend)?310(p\d?|b\d?)?", "ascend",
+        f"{_NO_RULE}; `mpgemm plan` and `mpgemm simulate` know its memory and rates",
+    ),
     NotModelled("Ascend 910C, 920, 960", r"910[cd]|920c?|9[67]0", "ascend910b", _NO_RULE),
     NotModelled(
         "GPUs before Volta", r"pascal|maxwell|kepler|p100|p40|p4|m40|k80|gtx\d+(ti)?|sm[3-6]\d", None,

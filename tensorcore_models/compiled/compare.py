@@ -84,7 +84,7 @@ def compare(
         Seed of the inputs on which bits are compared; operands are drawn again (:mod:`.trial_inputs`), integers
         shuffled.
     seconds : float
-        Time limit of solvers if neither normal forms nor inputs decide; with 0, no solver is asked.
+        Time limit of solvers if neither normal forms nor inputs decide; with 0, no solver is called.
     **options
         Options of ``recipe`` for both kernels: unit, block, unpublished, limits, ...
 

@@ -75,7 +75,7 @@ class ExpressionTrace:
     Attributes
     ----------
     starts, blocks : list
-        First number of each block of expressions, and the block.
+        Blocks of expressions, and the number of the first expression of each block.
     decisions : dict
         Decisions of branches and selections on data: expression's name, line and outcome -> number of occurrences.
     gathered : set of int

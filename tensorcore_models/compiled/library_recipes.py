@@ -219,7 +219,7 @@ class FinishedRecipe(Recipe):
         out_format : str, optional
             Output format of the kernel; another format is refused.
         scale, scale_result : float
-            1 and None, because the kernel's own factors are part of its expression.
+            Must be 1 and None, because the kernel's own factors are part of its expression.
 
         Raises
         ------

@@ -37,7 +37,7 @@ def read(
     Raises
     ------
     ValueError
-        If the text is malformed (with its line), too long, or has no such entry; if `fmad` is given for AMD
+        If the text is malformed (the message gives the line), too long, or has no such entry; or if `fmad` is given for AMD
         code, which no assembler contracts.
     OSError
         If the file cannot be read.

@@ -74,7 +74,7 @@ def cpu_engine(name: str, emulated: bool = False) -> CpuEngine | QemuEngine:
         part before the first point (``"tdpbf16ps"``) is enough if only one instruction begins with it.
     emulated : bool
         Whether to run the emulation (:class:`CpuEngine`); Arm's instructions run under QEMU (:class:`QemuEngine`). If the name
-        has no architecture, it is that of the emulated instruction with this beginning.
+        has no architecture, the architecture is that of the emulated instruction with this beginning.
 
     Raises
     ------

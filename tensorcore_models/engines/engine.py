@@ -94,7 +94,7 @@ class Engine(abc.ABC):
 
     @property
     def label(self) -> str:
-        """Return a short name for tables."""
+        """Return a short name of the engine for tables."""
         return type(self).__name__
 
     @functools.cached_property
@@ -139,7 +139,8 @@ class Engine(abc.ABC):
         Raises
         ------
         TypeError, ValueError
-            If types or shapes are wrong, encodings exceed the format's width, or scales are missing or not taken.
+            If types or shapes are wrong, encodings exceed the format's width, or scales are missing or given to an engine
+            without scales.
         """
         if scale_a is None and scale_b is None and _one_chain(k_order, promote_every, promote_rounding):
             small = self._small(a, b)
@@ -332,7 +333,7 @@ class Engine(abc.ABC):
         Raises
         ------
         ValueError, TypeError
-            If scales are missing, not taken by the engine, of a wrong shape, or beyond the format's width.
+            If scales are missing, given to an engine without scales, of a wrong shape, or beyond the format's width.
         """
         if self.scale_format is None:
             if scale_a is not None or scale_b is not None:
@@ -375,7 +376,9 @@ class Engine(abc.ABC):
 
     @default_fp_state
     def sum_bits(self, a, b, order: Order) -> np.ndarray:
-        """Return the encodings of A B in one order of k, without an addend; chains and sums decide the sign of a zero.
+        """Return the encodings of A B in one order of k, without an addend.
+
+        The sign of a zero result follows from the chains and sums of the order.
 
         Parameters
         ----------

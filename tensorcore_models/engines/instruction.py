@@ -118,7 +118,7 @@ class Instruction(MatrixEngine):
 
     @property
     def scale_blocks(self) -> int:
-        """Return how many block scales one row of A or column of B has in one instruction; 0 without block scales."""
+        """Return the number of block scales of one row of A (or column of B) in one instruction; 0 without block scales."""
         return 0 if self.block_size is None else self.k // self.block_size
 
     @property
@@ -166,7 +166,8 @@ class Instruction(MatrixEngine):
         Raises
         ------
         TypeError, ValueError
-            If types or shapes are wrong, scales are missing or not taken, or the arithmetic is not public.
+            If types or shapes are wrong, scales are missing or given to an instruction without scales, or the arithmetic is not
+            public.
         """
         if scale_a is None and scale_b is None and type(input_scale) is int and input_scale == 0:
             d = None if c is None or (tile := kernels.tile_product(self)) is None else tile.bits(a, b, c)

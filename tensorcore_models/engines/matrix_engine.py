@@ -31,7 +31,7 @@ class MatrixEngine(Engine):
     Raises
     ------
     ValueError
-        If k is not positive, only one of scale_format and block_size is given, or the accumulator cannot take the formats.
+        If k is not positive, only one of scale_format and block_size is given, or the accumulator cannot multiply the formats.
     """
 
     accumulator: Accumulator = dataclasses.field(kw_only=False)

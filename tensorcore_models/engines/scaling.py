@@ -34,13 +34,13 @@ class ScaleRule(NamedTuple):
     name : str
         Name of the rule.
     together : int or None
-        Number of rows of A (columns of B) that share a factor; None if all do.
+        Number of rows of A (or columns of B) that share a factor; None if all rows share it.
     along : int or None
-        Number of values of k that share a factor; None if all do.
+        Number of values of k that share a factor; None if all values of k share it.
     format : str
         Format of a factor.
     applied : {"end", "block", "product"}
-        Place where the factor is applied.
+        Place where the factor is applied: to the whole sum ("end"), to the sum of each block of k, or to each product.
     evidence : str
         Source of the rule.
     """
@@ -109,7 +109,8 @@ class Scaling:
     sizes : tuple of int
         (m, k, n).
     first : {None, "a", "b"}
-        Operand whose factors per row or column are applied first; None lets the unit decide (:meth:`on`).
+        Operand whose factors per row or column are applied first; None means the operand that the unit's libraries scale first
+        (:meth:`on`).
     """
 
     rule_a: ScaleRule
@@ -124,7 +125,7 @@ class Scaling:
     first: str | None = None
 
     def on(self, unit) -> "Scaling":
-        """Return the factors with `first` set to the order of this unit's libraries, unless it is set already."""
+        """Return a copy with `first` set for the libraries of this unit; a `first` that is set already is kept."""
         return self if self.first else replace(self, first=FIRST_FACTOR.get(getattr(unit, "arch", ""), "a"))
 
     @property
@@ -200,7 +201,7 @@ class Scaling:
         return f"{', '.join(both)}; applied {ends} ({says.evidence})"
 
     def part(self, rows: np.ndarray, columns: np.ndarray, order: np.ndarray | None = None) -> "Scaling":
-        """Return the factors of some rows of A and columns of B; `order` permutes the blocks of k, but a short last one."""
+        """Return the factors of some rows of A and columns of B; `order` permutes all blocks of k except a short last one."""
         k = self.sizes[1]
         rule_a, a = _taken(self.rule_a, self.a, rows)
         rule_b, b = _taken(self.rule_b, self.b.T, columns)

@@ -132,7 +132,10 @@ class Tree:
         return self.parents[node], ways[self.parents[node]], node
 
     def survivors(self, i: int, j: int) -> int:
-        """Return how many small addends survive where leaf i is X and leaf j is -X."""
+        """Return how many small addends remain in the sum if leaf i is X and leaf j is -X.
+
+        X is so large that it absorbs every small addend that is added to it.
+        """
         number, one, two = self.met(i, j)
         if self.operations[number].kind == "aligned":
             return self.leaves - self.sizes[number]
@@ -214,7 +217,7 @@ class Tree:
         return " + ".join(results + _shortened(own) + _shortened(named))
 
     def outline(self) -> list[str]:
-        """Return a line for each operation: its addends, and in parentheses a word for it; long orders lack their middle."""
+        """Return a line for each operation with its addends and its kind in parentheses; long texts omit their middle."""
         lines = [
             f"[{n}] = {self._terms(o)}{f' ({o.does})' if o.does else ''}" for n, o in enumerate(self.operations)
         ] or [self.name(0)]

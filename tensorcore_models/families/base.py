@@ -142,8 +142,8 @@ class Accumulator:
 
     A family is a frozen subclass whose fields specify the algorithm. It states aspects of its arithmetic by overriding methods.
     Each method has a fallback, so a family that only overrides `pass_bits` runs at once. Words, tree, bound and terms are
-    derived from the operations of :mod:`tensorcore_models.arithmetic` that `pass_bits` calls; a pass that also does other
-    things to its numbers has none of them:
+    derived from the operations of :mod:`tensorcore_models.arithmetic` that `pass_bits` calls; a class whose pass uses other
+    operations has none of these derived aspects:
 
     =============  =================================  =====================================================================
     aspect         method                             fallback
@@ -258,7 +258,7 @@ class Accumulator:
         Raises
         ------
         ValueError
-            If a format is an integer format and the algorithm takes floating-point numbers, or vice versa.
+            If a format is an integer format although the algorithm multiplies floating-point numbers, or vice versa.
         """
         for name, fmt in zip("abcd", formats, strict=True):
             if isinstance(fmt, IntegerFormat) != self.takes_integers:
@@ -297,7 +297,7 @@ class Accumulator:
 
     # -- integers --------------------------------------------------------------------------------------------------------
     def pass_bits(self, p: "Pass") -> int:
-        """Return one pass of the algorithm in plain integers: the truth that kernels are tested against.
+        """Return the encoding of the result of one pass, computed in plain integers; kernels are tested against it.
 
         If it uses only the operations of `p.arithmetic` (:mod:`tensorcore_models.arithmetic`), the family also has compiled
         kernels, terms for solvers, words, a tree and a bound.
@@ -332,12 +332,13 @@ class Accumulator:
     def shows_order(self, formats: Sequence[AnyFormat]) -> bool:
         """Return whether :func:`tensorcore_models.probing.summation_tree` can find the order of additions.
 
-        `formats` are those of a, b, c and d. By default it is False for sums of integers and of parts of products.
+        `formats` holds the formats of a, b, c and d. By default the result is False for sums of integers and of parts of
+        products.
         """
         return not (self.takes_integers or self.partial)
 
     def inside(self, p: "Pass") -> Sequence[tuple[str, float]]:
-        """Return (text, loss) for each sum of a pass with several sums; by default nothing."""
+        """Return (text, rounding error) for each sum of a pass that computes several sums; empty by default."""
         return ()
 
     def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
@@ -346,7 +347,8 @@ class Accumulator:
         Returns
         -------
         int or None
-            Position of the step's result, None if the order is not known. By default the order is derived from `pass_bits`.
+            Position of the step's result in the tree; None if the order is not known. By default the order is derived from
+            `pass_bits`.
         """
         from ..explanations import derived
 
@@ -366,15 +368,16 @@ class Accumulator:
         Raises
         ------
         BeyondKernels
-            If no generic kernel holds the algorithm, and by default. Then `pass_bits` runs: compiled
-            (:mod:`tensorcore_models.kernels.recorded`) if it can be recorded, else in plain Python.
+            If the generic kernels cannot run the algorithm; a class that does not override this method always raises this
+            error. The engine then runs `pass_bits`, compiled if it can be recorded (:mod:`tensorcore_models.kernels.recorded`),
+            else in plain Python.
         """
         from ..aspects.plans import BeyondKernels
 
         raise BeyondKernels(f"{type(self).__name__} has no lowering")
 
     def arrangement(self, length: int) -> Arrangement:
-        """Return the order in which the kernel takes `length` products of one pass; by default one after the other."""
+        """Return the order in which the kernel reads `length` products of one pass; by default one after the other."""
         return Arrangement([list(range(length))], [])
 
     def operand_tables(self, formats: Sequence[Any]) -> "tuple[np.ndarray | None, np.ndarray | None]":
@@ -391,8 +394,8 @@ class Accumulator:
     def form(self) -> Form:
         """Return the algorithm that fast kernels know for this specification; by default none.
 
-        For values at which a family computes the same as another family, it may return the form of that family, and so use its
-        fast kernels.
+        If a specification computes the same as one of another family, this method may return the form of that specification;
+        its fast kernels then run.
         """
         return Form(None, self)
 
@@ -419,11 +422,11 @@ class Accumulator:
         return derived_errors.step_error(self, unit, facts)
 
     def group_facts_of_formats(self, unit: Any) -> "GroupFacts | None":
-        """Return bounds on exact group sums for all operands of the unit's formats; None for a unit without groups."""
+        """Return bounds on exact group sums' alignment exponents for all operands of the formats; None without groups."""
         return None
 
     def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
-        """Return facts about the exact group sums of operands in float64; None for a unit without such groups."""
+        """Return bounds on exact group sums' alignment exponents for these operands; None without groups."""
         return None
 
     def unrounded(self) -> "Accumulator | None":
@@ -442,18 +445,19 @@ class Accumulator:
 
     # -- terms -----------------------------------------------------------------------------------------------------------
     def pass_term(self, p: "TermPass") -> "Term":
-        """Return one pass as a term over bit-vectors, by default ``self.pass_bits(p)`` if that can be recorded.
+        """Return the result of one pass as a term over bit-vectors, by default ``self.pass_bits(p)`` if that can be recorded.
 
         A pass that can be recorded does not branch on values, so it also runs on terms.
 
         Parameters
         ----------
         p : tensorcore_models.bitvectors.passes.TermPass
+            Terms of the operands and of the addend.
 
         Raises
         ------
         Unencodable
-            If there is no term.
+            If there is no term for the algorithm.
         """
         from ..arithmetic.program import why_unrecorded
         from ..bitvectors.passes import Unencodable
@@ -464,7 +468,7 @@ class Accumulator:
         return self.pass_bits(p)  # type: ignore[return-value]
 
     def parametric(self) -> "Any | None":
-        """Return the ParametricDotAdd that computes the same results; None where there is none."""
+        """Return the ParametricDotAdd that computes the same results; None if no ParametricDotAdd computes them."""
         return None
 
     # -- probe vectors ---------------------------------------------------------------------------------------------------
@@ -474,6 +478,7 @@ class Accumulator:
         Parameters
         ----------
         build : tensorcore_models.aspects.probes.Builder
+            Object to which the probe vectors are added.
         """
 
     # -- symmetries ------------------------------------------------------------------------------------------------------
@@ -488,7 +493,7 @@ class Accumulator:
         return tuple((place,) for place in range(length))
 
     def idle(self, formats: Sequence[Any]) -> bool:
-        """Return whether a pass over zeros leaves every result of another pass unchanged; False if this is not known.
+        """Return whether a pass over zero operands leaves the result of every earlier pass unchanged; False if unknown.
 
         Parameters
         ----------

@@ -77,7 +77,7 @@ class SequentialFMA(Accumulator):
         return [k for pair in range(0, count, 2) for k in (pair + 1, pair) if k < count]
 
     def pass_bits(self, p):
-        """Return the code of a chain of fused multiply-adds in the output format (xie-mma-sim, Algorithm 1)."""
+        """Return the encoding of the result of a chain of FMAs in the output format (xie-mma-sim, Algorithm 1)."""
         z, (a_format, b_format, total_format, d_format), total = p.arithmetic, p.formats[:4], p.c
         flush = z.TINY if self.flush_outputs else z.KEEP
         for k in self._order(len(p.a)):
@@ -108,11 +108,11 @@ class SequentialFMA(Accumulator):
         )  # fmt: skip
 
     def shows_order(self, formats):
-        """Return False for directed roundings, whose sums do not show where masks cancel."""
+        """Return False for directed roundings, under which sums do not show where the large addends X and -X cancel."""
         return self.rounding == "rne"
 
     def plan_fields(self, formats, scale, block_size):
-        """Return a plan in doubles where products are exact in double, else in integers or by exact errors of products."""
+        """Return a plan in double if products are exact in double, else in integers or with exact errors of products."""
         a, b, c, d = formats
         plans.require_draws(self, d)
         flush = FLUSH_SIGNED if self.flush_inputs else KEEP

@@ -20,7 +20,7 @@ from .checks import MAX_FRACTION_BITS, MAX_TERMS, check_deterministic, check_ran
 
 @dataclass(frozen=True)
 class GroupDotFusedSum(AlignedSum):
-    """`GroupDotFusedSum` is GDFS, which adds mxfp4 and nvfp4 products on Blackwell (xie-mma-sim, section IV-E).
+    """`GroupDotFusedSum` is GDFS (group dot, fused sum) of Blackwell's mxfp4 and nvfp4 products (xie-mma-sim, section IV-E).
 
     Products are summed exactly in groups of `group`. Each group sum is multiplied by its two block scales: significands are
     multiplied, exponents are added. The scaled sums and c are aligned to the largest exponent, truncated to `fraction_bits`
@@ -35,8 +35,8 @@ class GroupDotFusedSum(AlignedSum):
     fraction_bits, output_rounding
         Fraction bits and rounding as in :class:`FusedDotAdd`; 35 and rz on Blackwell.
     scaled_zero : {"skip_zero_products", "skip", "keeps_scale"}
-        Edge rule: groups that take no part in the alignment although their scales have exponents. "skip_zero_products": groups
-        whose products are all zero, but not a group that cancels (mmasim 2.1.1). "skip": groups whose sum is zero.
+        Edge rule: groups that are left out of the alignment although their scales have exponents. "skip_zero_products": groups
+        whose products are all zero, but not a group whose products cancel (mmasim 2.1.1). "skip": groups whose sum is zero.
         "keeps_scale": no group.
     """
 
@@ -73,7 +73,7 @@ class GroupDotFusedSum(AlignedSum):
         return tuple(tuple(range(i, min(i + self.group, length))) for i in range(0, length, self.group))
 
     def pass_bits(self, p):
-        """Return the code of one GDFS operation (xie-mma-sim, section IV-E)."""
+        """Return the encoding of the result of one GDFS operation (xie-mma-sim, section IV-E)."""
         z, fmt = p.arithmetic, p.formats[3]
         everything = [*p.x, *p.y, *(scale for pair in p.scales for scale in pair), p.addend]
         return z.unless_special(everything, lambda: self._finite(p, z, fmt), fmt, self)
@@ -144,7 +144,7 @@ class GroupDotFusedSum(AlignedSum):
         return Form(SumAlgorithm.GROUP_SUM, self)
 
     def step_error(self, unit, facts):
-        """Return the error of one step, which truncates exact group sums at their scales' exponents and rounds once.
+        """Return a bound on the error of one step, which truncates exact group sums at their scales' exponents and rounds once.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class GroupDotFusedSum(AlignedSum):
         return errors.StepError(total, cut * 2.0 ** min(floor, 1000) + absolute, self.terms, texts)
 
     def group_facts_of_formats(self, unit):
-        """Return bounds on the exact group sums of all operands in the engine's formats."""
+        """Return bounds on how large scales are relative to group sums, for all operands in the engine's formats."""
         a, b = (get_float_format(f) for f in unit.formats[:2])
         scales = errors.block_scales(unit)
         smallest = a.min_subnormal * b.min_subnormal
@@ -182,7 +182,7 @@ class GroupDotFusedSum(AlignedSum):
         return errors.GroupFacts(max(1.0, 2.0**subnormal / smallest), None if zeros_skip else 2 * scales.format.emax)
 
     def group_facts(self, unit, a, b, scale_a, scale_b):
-        """Return how the scales of the groups compare with the groups' sums, over all groups of all elements of the product."""
+        """Return bounds on how large the scales of a group are relative to its sum, over all groups of all elements."""
         scales, rule = errors.block_scales(unit), self.zero_operand
         lift: float = 1.0
         floor: int | None = None

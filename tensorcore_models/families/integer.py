@@ -43,7 +43,7 @@ class IntegerDotAdd(Accumulator):
         return formats[2] == formats[3]
 
     def pass_bits(self, p):
-        """Return the code of the exact dot product, wrapped or clamped to the range of the result."""
+        """Return the encoding of c plus the exact dot product, wrapped or clamped to the range of the result."""
         a_format, b_format, c_format, d_format = p.formats
         total = c_format.decode_integer(p.c)
         total += sum(a_format.decode_integer(x) * b_format.decode_integer(y) for x, y in zip(p.a, p.b, strict=True))

@@ -26,7 +26,7 @@ from .fused.search import FIELDS as PARAMETRIC
 
 @dataclass(frozen=True)
 class InterleavedDotAdd(Accumulator):
-    """`InterleavedDotAdd` is the sum of Hopper's and Blackwell's fp8 `mma.sync`: FDAs of fp16 chained over interleaved k.
+    """`InterleavedDotAdd` is the sum of Hopper's and Blackwell's fp8 `mma.sync`, chained fused dot-adds (FDA) on fp16.
 
     The groups are G_j = {k : (k // run) mod groups = j}, in the order of `group_order`. The sum is
     ``s = FDA(0, G_0); s = FDA(s, G_1); ...; d = RNE(s + c)``; every step is rounded to the output format
@@ -43,7 +43,7 @@ class InterleavedDotAdd(Accumulator):
     group_order : tuple of int
         Order in which the groups are chained.
     via_format : str
-        Format to which operands are converted exactly; it decides the exponents of subnormal operands.
+        Format to which operands are converted exactly; this format determines the exponents of subnormal operands.
     final_rounding : str
         Rounding of the last addition.
     """
@@ -100,7 +100,7 @@ class InterleavedDotAdd(Accumulator):
         return tuple(tuple(part) for part in self._parts(length))
 
     def pass_bits(self, p):
-        """Return the code of FDAs that are chained from zero over interleaved groups of k, with c added last."""
+        """Return the encoding of c plus the result of a chain of fused dot-adds from zero, over interleaved groups of k."""
         z, (a_format, b_format, c_format, d_format) = p.arithmetic, p.formats[:4]
         via, total = get_float_format(self.via_format), 0
         a = [z.converted(a_format, code, via, self) for code in p.a]
@@ -199,7 +199,7 @@ class InterleavedDotAdd(Accumulator):
                 )  # fmt: skip
 
     def probe(self, build):
-        """Add vectors of two FDAs of fp16, chained over interleaved pairs of fp8 products (khattak-mikaitis, section IV-A5)."""
+        """Add vectors of two fused dot-adds, chained over interleaved pairs of fp8 products (khattak-mikaitis, IV-A5)."""
         bits, run, groups = self.dot.fraction_bits, self.run, self.groups
         first = [k for k in range(build.row.k) if k // run % groups == self.group_order[0]]
         other = [k for k in range(build.row.k) if k // run % groups == self.group_order[1]]

@@ -34,8 +34,8 @@ class LanedFMA(Accumulator):
     flush_inputs : bool
         Whether subnormal operands are taken as zero (bf16); fp16 operands are widened exactly.
     pairs : {"none", "two_lanes"}
-        Edge rule of AMX-FP8, whose operation adds the four products of a dword in one expression. With "none" there is one
-        chain in their order. With "two_lanes" products 0 and 1 of each dword are added to each other and then to one lane,
+        Edge rule of AMX-FP8, whose operation adds the four products of a dword in one expression. With "none" they are added in
+        one chain, in their order. With "two_lanes" products 0 and 1 of each dword are added to each other and then to one lane,
         products 2 and 3 to another lane; every operation is rounded, and operands below 2^-14, the subnormal numbers of fp16,
         are zeros (Bochs 783b58fd6, amx.cc).
     """
@@ -66,7 +66,7 @@ class LanedFMA(Accumulator):
         )
 
     def pass_bits(self, p):
-        """Return the code of c plus the sum of interleaved FMA chains from zero (Intel SDM, TDPBF16PS)."""
+        """Return the encoding of c plus the sum of interleaved FMA chains that start from zero (Intel SDM, TDPBF16PS)."""
         a_format, b_format, c_format, d_format = p.formats
         if self.pairs == "two_lanes":
             return self._joined(self._lanes_of_pairs(p), p)

@@ -22,7 +22,7 @@ FP32 = FORMATS["fp32"]
 
 @dataclass(frozen=True)
 class GroupPairwiseSum(Accumulator):
-    """`GroupPairwiseSum` is GPS(G), the sum of CDNA2's fp16 and bf16 (xie-mma-sim, section IV-B; zeros: mmasim 2.1.1).
+    """`GroupPairwiseSum` is GPS(G), the group pairwise sum of CDNA2's fp16 and bf16 (xie-mma-sim, IV-B; zeros: mmasim 2.1.1).
 
     Products are rounded to FP32. Each group of `group` products is summed as a binary tree of FP32 additions, and the group
     sums are added to c one after the other. All FP32 operations round to nearest even.
@@ -32,12 +32,13 @@ class GroupPairwiseSum(Accumulator):
     group : int
         G, a power of two: 4, or 2 for the bf16 instructions without ``_1k``.
     flush_input : {"format", "fp32", "none"}
-        Edge rule: operands that become +0, as zeros of either sign do: those below the smallest normal number of their own
-        format (the paper's text), those below 2^-126 (its Algorithm 3), or none. A c below 2^-126 becomes +0 unless "none".
+        Edge rule: operands that become +0, besides zeros of either sign. "format": operands below the smallest normal number of
+        their format (text of xie-mma-sim). "fp32": operands below 2^-126 (its Algorithm 3). "none": no operand. With "format"
+        and "fp32", a c below 2^-126 also becomes +0.
     flush_results : bool
         Whether FP32 products and sums below 2^-126 become zeros of the same sign.
     terms : int or None
-        Number of products of one instruction, which flushes its c; None means `group`.
+        Number of products of one instruction; c is flushed once for each instruction. None means `group`.
     """
 
     group: int = 4
@@ -67,11 +68,11 @@ class GroupPairwiseSum(Accumulator):
         return 1 if self.terms is None else self.terms // self.group
 
     def interchangeable(self, length):
-        """Return the pairs of products that are added to each other."""
+        """Return the pairs of products that are added to each other, whose members may change places."""
         return tuple(tuple(range(i, min(i + min(self.group, 2), length))) for i in range(0, length, min(self.group, 2)))
 
     def pass_bits(self, p):
-        """Return the code of c plus a tree of FP32 additions over one group (xie-mma-sim, Algorithms 2 and 3)."""
+        """Return the encoding of c plus one group, which a tree of FP32 additions sums (xie-mma-sim, Algorithms 2 and 3)."""
         a_format, b_format, c_format, d_format = p.formats
         x, y, c = p.x, p.y, p.c
         if self.flush_input != "none":

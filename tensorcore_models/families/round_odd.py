@@ -29,11 +29,11 @@ class PairRoundOddSum(Accumulator):
         return 2
 
     def interchangeable(self, length):
-        """Return the first two products as one set, because they are added to each other and a third one to their sum."""
+        """Return the first two products as one set, which are added to each other before a third product is added."""
         return ((0, 1), *((i,) for i in range(2, length))) if length > 1 else super().interchangeable(length)
 
     def pass_bits(self, p):
-        """Return the code of the accumulator plus the sum of a pair of products (Arm ARM, BFMMLA)."""
+        """Return the encoding of the accumulator plus the sum of a pair of products (Arm ARM, BFMMLA)."""
         a_format, b_format, c_format, d_format = p.formats
         flush = z.SUBNORMAL
         products = [

@@ -55,7 +55,7 @@ class ScaledDotAdd(Accumulator):
 
     @property
     def exact(self) -> ParametricDotAdd:
-        """Return the sum without the scale."""
+        """Return the specification of the same sum without the scale."""
         return ParametricDotAdd(
             self.terms, None, output_rounding="rne", zero_sign="ieee", negative_underflow="negative", nan=self.nan
         )
@@ -79,7 +79,7 @@ class ScaledDotAdd(Accumulator):
         return z.select(overflow, (z.natural(code) & fmt.sign_bit) + fmt.max_bits, code, fmt.bits)
 
     def conversion(self, formats):
-        """Return a conversion that changes no encoding, but reads those of a in the format that includes the scale."""
+        """Return a conversion that changes no encoding, but reads the encodings of a in a format that includes the scale."""
         if self.saturate:
             return None
         return Conversion(self.exact, (self._scaled(formats[0]), *formats[1:]), lambda codes, side: codes)

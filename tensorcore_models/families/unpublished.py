@@ -11,7 +11,7 @@ _NOTHING = "nobody has published what the unit computes"
 
 @dataclass(frozen=True)
 class Unpublished(Accumulator):
-    """`Unpublished` stands for an arithmetic that nobody has published, so the unit can be listed and not computed."""
+    """`Unpublished` stands for an arithmetic that nobody has published, so that a unit can be listed but not computed."""
 
     takes_scales: ClassVar[bool] = True
     published: ClassVar[bool] = False

@@ -20,7 +20,7 @@ _NUMPY = {FORMATS[f"fp{8 * kind().itemsize}"]: kind for kind in (np.float16, np.
 
 @dataclass(frozen=True)
 class WidenedDotAdd(Accumulator):
-    """`WidenedDotAdd` is WMMA whose C and D have different formats: the FP32 instruction between two conversions.
+    """`WidenedDotAdd` is WMMA with different formats of C and D, computed by the FP32 instruction between two conversions.
 
     c is converted exactly to `via_format`, in which its subnormal numbers are normal. `dot` runs over the products of one
     instruction in chained steps. If d has another format, the result of the steps is rounded to it (to nearest, ties to even);
@@ -69,7 +69,7 @@ class WidenedDotAdd(Accumulator):
         get_float_format(self.via_format)
 
     def with_rules(self, **rules):
-        """Return a copy with other edge rules of `dot`; rules about NaN change in both.
+        """Return a copy with other edge rules of `dot`; rules about NaN are changed in `dot` and in the copy itself.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class WidenedDotAdd(Accumulator):
         self.dot.check_formats(self._formats(formats), block_size)
 
     def interchangeable(self, length):
-        """Return the sets of `dot` in each of its steps."""
+        """Return the interchangeable sets of `dot`, for each of its steps."""
         step = self.dot.terms_per_step
         found: list[tuple[int, ...]] = []
         for start in range(0, length, step):
@@ -114,12 +114,18 @@ class WidenedDotAdd(Accumulator):
         return tuple(found)
 
     def idle(self, formats):
-        """Return `dot.idle` where no result is rounded, else False, because a result that was rounded to -0 becomes +0."""
+        """Return `dot.idle` if c and d have `via_format`, else False.
+
+        With another format, a pass over zeros turns a result -0 of an earlier pass into +0.
+        """
         inner = self._formats(formats)
         return formats[2] == formats[3] == inner[3] and self.dot.idle(inner)
 
     def pass_bits(self, p):
-        """Return the code of the steps of `dot` from a widened c; the addition of -0 only rounds their result."""
+        """Return the encoding of the result of the steps of `dot`, rounded to the format of d.
+
+        The steps start from c, converted to `via_format`.
+        """
         z, inner = p.arithmetic, self._formats(p.formats[:4])
         via, d_format, step = inner[3], p.formats[3], self.dot.terms_per_step
         total = p.c if p.formats[2] == via else z.converted(p.formats[2], p.c, via, self)

@@ -209,13 +209,15 @@ def bits_retained_formula(exponent: int, scale_exponent: int = 0) -> int:
 
 @integer_arguments("min_exponent", "max_exponent")
 def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, int]:
-    """Return the range of s_b that keeps 22 bits of all numbers in a range of exponents (eq. 6, Rules 1 and 2).
+    """Return the range of s_b that keeps 22 bits of all numbers in a range of exponents.
+
+    It follows from eq. 6 and Rules 1 and 2 of Xue et al. (arXiv:2507.23387v4).
 
     Parameters
     ----------
     min_exponent, max_exponent : int
-        Range of the exponents of the high words, which are E' - 15 in the paper: E, or E + 1 where rounding carries. For all
-        normal float16 numbers the range is -14 to 15, which allows only s_b = 12.
+        Range of the exponents of the high words (E' - 15 in the paper). A high word has the exponent of its number, or one more
+        if rounding carries. For all normal float16 numbers the range is -14 to 15, which allows only s_b = 12.
 
     Returns
     -------
@@ -338,9 +340,9 @@ def _high_exponents(values: np.ndarray, high: np.ndarray) -> np.ndarray:
 def automatic_scale_exponent(x: Any) -> ScaleChoice:
     """Choose s_b for an array from its nonzero finite elements.
 
-    s_b is 12 (the paper's choice) if eq. 6 allows it, else the upper bound of eq. 6. It is one less than the bound if a scaled
-    residual of this array would overflow: at the bound, a residual of half a unit of the high word becomes 2^16, which eq. 6
-    overlooks. Elements whose high word overflows are left out of the choice.
+    s_b is 12, the choice of Xue et al. (arXiv:2507.23387v4), if their eq. 6 allows it, else the upper bound of eq. 6. It is one
+    less than the bound if a scaled residual of this array would overflow: at the bound, a residual of half a unit in the last
+    place of the high word becomes 2^16, which eq. 6 overlooks. Elements whose high word overflows are left out of the choice.
 
     Parameters
     ----------

@@ -96,7 +96,8 @@ def split(
     words : int
         Number of words, at least 1.
     scale_exponent : int or sequence of int
-        Exponent s_b of eq. 7, or the exponent s_j of each word; see :func:`word_scale_exponents`.
+        Exponent s_b of eq. 7 of Xue et al. (arXiv:2507.23387v4), or the exponent s_j of each word
+        (:func:`word_scale_exponents`).
     rounding, nan, subnormals, seed
         See :func:`tensorcore_models.encode`; stochastic rounding of word j uses the seed ``seed + j``.
     overflow : {"inf", "saturate"}
@@ -222,7 +223,7 @@ def _split_fp16(x: np.ndarray, scale: int, saturate: bool, nan: float | None) ->
 def split_fp16(
     x: Any, scale_exponent: int = 12, overflow: str = "inf", *, bits: bool = False, nan: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return float32 values split into high and scaled low float16 words in one pass (eq. 7 of SGEMM-cube).
+    """Return float32 values split into high and scaled low float16 words in one pass (eq. 7 of Xue et al., arXiv:2507.23387v4).
 
     The words have the same bits as those of ``split(x, "fp16", 2, scale_exponent, "rne", overflow)``.
 
@@ -231,7 +232,7 @@ def split_fp16(
     x : array_like
         Values of type float32 or narrower. float64 is refused: round it to float32 first, or use :func:`split`.
     scale_exponent : int
-        Exponent s_b of eq. 7.
+        Exponent s_b of eq. 7 of Xue et al.
     overflow : {"inf", "saturate"}
         Whether a word that overflows becomes infinity or the largest finite number, as on the Ascend 910A.
     bits : bool
@@ -319,9 +320,9 @@ def bits_kept(
     """Return how many fraction bits of each value are kept by its words.
 
     With the exponent E of x and err = x - sum of the words, the number is ``-log2(|err| / 2**E) - 1``: b bits are kept if the
-    error is at most half a unit of the b-th bit after the leading bit. It is at most the number of fraction bits of the source
-    type (23 or 52), which an exact sum has, and at least 0. This is the measure of Xue et al., fig. 2(b), which is 22 for the
-    two-word split if no word under- or overflows.
+    error is at most half the value of the b-th bit after the leading bit. The number is at least 0 and at most the number of
+    fraction bits of the source type (23 or 52), which an exact sum has. This is the measure of figure 2(b) of Xue et al.
+    (arXiv:2507.23387v4), which is 22 for the two-word split if no word under- or overflows.
 
     Parameters
     ----------

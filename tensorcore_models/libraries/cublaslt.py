@@ -267,7 +267,7 @@ def cublaslt(
         Format of A and B: "fp16", "bf16" or "e4m3fn".
     config : mapping
         Configuration of the algorithm as cublasLtMatmulAlgoConfigGetAttribute returns it. ALGO_ID, SPLITK_NUM,
-        REDUCTION_SCHEME, CUSTOM_OPTION and STAGES_ID decide; fields that are not set may be missing or None.
+        REDUCTION_SCHEME, CUSTOM_OPTION and STAGES_ID determine the recipe; fields that are not set may be missing or None.
 
     Raises
     ------

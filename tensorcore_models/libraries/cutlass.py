@@ -81,8 +81,8 @@ def cutlass(
         Number of slices of k. A slice has k / split_k values, rounded up to whole grains; the last slice has the remaining
         values.
     split_mode : {"parallel", "serial"}
-        Joining of slices: "parallel" adds partials in the accumulator's format forward, "serial" keeps a running sum that is
-        rounded to the output format after each slice.
+        Joining of slices: "parallel" adds the sums of the slices from the first to the last, in the accumulator's format;
+        "serial" keeps a running sum that is rounded to the output format after each slice.
     grain : int, optional
         Number of values of which a slice's length is a multiple. The default is that of GemmUniversal with k contiguous in an
         operand (A by rows or B by columns): 128 bytes if they divide k, else 16 bytes. Give `tile_k` for the older kernels
@@ -90,7 +90,8 @@ def cutlass(
     sliced_k : int
         Number of warps of a threadblock that share each tile along k.
     stream_k : sequence of (start, stop), optional
-        Ranges of k of the threadblocks that share an output tile; their sums are added forward in the accumulator's format.
+        Ranges of k of the threadblocks that share an output tile; their sums are added from the first to the last, in the
+        accumulator's format.
     residue : {"first", "last"}
         Position of a partly filled tile of k: first in CUTLASS 2.x, last in kernels that load by TMA (CUTLASS 3.x).
 

@@ -68,7 +68,7 @@ class ProfiledProduct:
         return _SCALE_WORDS[self.profile.scales]
 
     def bits(self, x: np.ndarray, side: str) -> np.ndarray:
-        """Return the encodings of operand "a" or "b" that the recipe takes.
+        """Return operand "a" or "b" as the encodings that the recipe multiplies.
 
         Parameters
         ----------
@@ -238,19 +238,19 @@ def configured(
     out_format: str,
     config: Mapping[str, Any],
 ) -> Recipe:
-    """Return the recipe of a cuBLASLt configuration, by the rules for profiles if recorded, else by :func:`cublaslt`.
+    """Return the recipe of a cuBLASLt configuration, by the rules for profiles if it was recorded, else by :func:`cublaslt`.
 
     Parameters
     ----------
     device, version : str
-        GPU and version of cuBLASLt. "h100" with "13.0" follows the rules for profiles, which cover more formats; for others,
-        see :func:`cublaslt`.
+        GPU and version of cuBLASLt. "h100" with "13.0" follows the rules for profiles, which cover more formats; other GPUs and
+        versions follow :func:`cublaslt`.
     m, k, n : int
         Sizes: A is (m, k), B is (k, n).
     format, out_format : str
         Formats of the operands and of the result.
     config : mapping
-        Fields of cuBLASLt's configuration. The rules for profiles also take the names of its log (algoId, stages, numSplitsK,
+        Fields of cuBLASLt's configuration. The rules for profiles also accept the names of its log (algoId, stages, numSplitsK,
         ...), `layout` (torch's memory order of A and B: nn, nt, tn) and `fast_accumulation` (FP8).
 
     Raises
@@ -258,7 +258,7 @@ def configured(
     Unknown
         If the case was neither recorded nor measured.
     TypeError, ValueError
-        If cuBLASLt does not have a field, or a value that must be a number is none.
+        If cuBLASLt does not have a field, or a value is not a number although it must be one.
     """
     measured = tables.MEASURED.get(device)
     if measured is None or ".".join(version.split(".")[:2]) not in measured.versions:

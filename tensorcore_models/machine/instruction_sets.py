@@ -33,7 +33,9 @@ def check_isa(name: str) -> str:
 
 
 def set_isa(name: str | None) -> None:
-    """Set the instruction-set variant of the kernels; None resets it to ``MPGEMM_ISA``, read again, or the best variant.
+    """Set the instruction-set variant of the kernels.
+
+    None resets it to the variant that ``MPGEMM_ISA`` now names, or to the best variant if it names none.
 
     Raises
     ------

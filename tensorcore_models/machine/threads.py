@@ -67,9 +67,9 @@ def checked_threads(n) -> int:
 def get_num_threads() -> int:
     """Return the number of threads that every kernel uses.
 
-    It is 1 if the kernels were built without OpenMP, and in a child process that was forked after its parent's kernels used
-    several threads, because these threads do not exist in the child. Children that are spawned, or made by a fork server, can
-    use several threads.
+    The number is 1 if the kernels were built without OpenMP, and in a child process that was forked after its parent's kernels
+    used several threads, because these threads do not exist in the child. Children that are spawned, or made by a fork server,
+    can use several threads.
 
     Raises
     ------

@@ -159,8 +159,9 @@ def summation_tree(
     Parameters
     ----------
     f : Engine, Recipe or callable
-        Engine, asked for dot products of n products and c (leaf n); recipe, asked for n products; or function that adds n
-        numbers: ``f(x)`` for x of shape (n,). A dot product with ones is such a function: ``lambda x: np.dot(x, ones)``.
+        Engine, whose dot products of n products and c (leaf n) are observed; recipe, whose sums of n products are observed; or
+        function ``f(x)`` that adds the n numbers of x, shape (n,). A dot product with ones is such a function: ``lambda x:
+        np.dot(x, ones)``.
     n : int
         Number of products or addends.
     dtype : dtype
@@ -173,8 +174,8 @@ def summation_tree(
     Raises
     ------
     ValueError
-        If the formats span too few binades for X to hide y, or no tree gives the counts, because the order depends on the
-        numbers or the function is no such sum.
+        If the formats span too few binades for a large addend to absorb small ones, or no tree explains the results, because
+        the order depends on the numbers or the function computes no such sum.
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
         raise ValueError(f"n is {n!r}, expected at least 2 addends")

@@ -25,12 +25,12 @@ class ProbeSet(NamedTuple):
 def probe_set(row: Instruction) -> ProbeSet:
     """Return the probe vectors of an instruction, and the names of probes that its formats cannot express.
 
-    Some families have no probes.
+    The set is empty for families without probes.
 
     Raises
     ------
     ValueError
-        For integer instructions and unpublished arithmetic, which have no probe vectors.
+        If the instruction has integer operands or unpublished arithmetic, because it then has no probe vectors.
     """
     if not row.published or isinstance(get_format(row.d_format), IntegerFormat):
         raise ValueError(f"{row}: probe vectors are for floating-point instructions of published arithmetic")

@@ -429,7 +429,8 @@ def test_batches_and_scaled_sums_of_a_profile_are_predicted(tmp_path, capsys):
     assert scaled["predicted"] == pytest.approx(one.seconds, rel=0.02)
     assert main(["simulate", "--calibrate", *asked]) == 0
     fitted = json.loads(capsys.readouterr().out)
-    assert [r["name"] for r in fitted["residuals"]] == ["scaled"] and "experts: the row holds 4 products" in fitted["skipped"][0]
+    assert [r["name"] for r in fitted["residuals"]] == ["scaled"]
+    assert "experts: the row holds 4 products" in fitted["skipped"][0]
 
 
 @pytest.mark.full  # 2 s and more: a fit is a thousand simulations

@@ -61,6 +61,17 @@ def checked(capsys, *words):
 ORDER = ["--operands", "e4m3fn", "--promote-every", "128"]
 
 
+def test_operands_of_two_formats_are_a_gradient_and_a_weight(files, capsys, tmp_path):
+    rng = np.random.default_rng(1)
+    gradient, weight = rng.standard_normal((24, 128)).astype(ml_dtypes.float8_e5m2), np.load(files / "B.npy")[:128]
+    unit = tcm.get_instruction("hopper:wgmma.m64n8k32.f32.e5m2.e4m3")
+    for name, array in (("G", gradient.view(np.uint8)), ("W", weight), ("out", unit.gemm(gradient, weight.view(E4M3)))):
+        np.save(tmp_path / f"{name}.npy", array.astype(BF16) if name == "out" else array)
+    words = [str(tmp_path / f"{name}.npy") for name in ("out", "G", "W")]
+    assert checked(capsys, *words, "--operands", "e5m2,e4m3fn", "--out-format", "bf16")[0] == 0
+    assert checked(capsys, *words, "--operands", "e5m2", "--out-format", "bf16")[0] == 1
+
+
 @pytest.mark.parametrize("operands", [("A.npy", "B.npy"), ("both.npz:x", "both.npz:w"), ("raw.npy", "B.npy")])
 def test_operands_as_files_have_them(files, capsys, operands):
     status, found = checked(capsys, "right.npy", *operands, *ORDER)
@@ -121,6 +132,11 @@ def test_attention(files, capsys):
     [
         (["right.npy", "A.npy", "B.npy"], "|V1, which NumPy writes"),
         (["right.npy", "raw.npy", "raw.npy"], "give --operands e4m3fn"),
+        (["right.npy", "A.npy", "B.npy", "--operands", "e5m2,e4m3fn,bf16"], "expected one format or two, as in"),
+        (
+            ["right.npy", "A.npy", "B.npy", "--operands", "e5m2,e4m3fn", "--input-rounding", "rne"],
+            "expected one format (with",
+        ),
         (["right.npy", "both.npz", "B.npy", "--operands", "e4m3fn"], "holds 2 arrays, expected one: name one of x, w"),
         (["right.npy"], "give the files of A and B, or --attention"),
         (["right.npy", "A.npy", "B.npy", "--causal"], "--causal goes with --attention"),

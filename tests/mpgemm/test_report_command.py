@@ -76,7 +76,8 @@ def test_the_page_of_a_comparison_has_its_sentences_and_caveats(tmp_path, capsys
     said = [
         line
         for line in lines
-        if "cheapest that reaches" in line or line.startswith(("FP32, chains", "This package chose the order of", "Rate of"))
+        if "cheapest that reaches" in line
+        or line.startswith(("FP32, chains", "This package chose the order of", "Rate of"))
     ]
     assert main(["report", str(out)]) == 0
     page = capsys.readouterr().out

@@ -164,7 +164,7 @@ def test_devices_that_people_type(text, arch):
 @pytest.mark.parametrize(
     ("text", "unit", "nearest"),
     [("Jetson Thor", "Jetson Thor", "blackwell"), ("rubin", "Rubin", "blackwell"), ("NVIDIA Vera Rubin", "Rubin", "blackwell"),
-     ("rdna4", "RDNA 4", None), ("gfx1201", "RDNA 4", None), ("RX 9070 XT", "RDNA 4", None), ("m5", "Apple GPUs", "apple_amx"),
+     ("310P3", "Ascend 310P", "ascend"), ("rdna4", "RDNA 4", None), ("gfx1201", "RDNA 4", None), ("RX 9070 XT", "RDNA 4", None), ("m5", "Apple GPUs", "apple_amx"),
      ("l20", "Ada", "ada"), ("NVIDIA L20", "Ada", "ada"), ("RTX 4070 Ti", "Ada", "ada"), ("mi355x", "CDNA4", "cdna3"),
      ("Tesla P100", "before Volta", None), ("910C", "910C", "ascend910b")],
 )  # fmt: skip

@@ -339,11 +339,13 @@ def test_the_command(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "70")
     assert main(["tolerance", "--k", "64", "--check-rtol", "1", "--check-atol", "0.1", *QUICK]) == 0
     text = capsys.readouterr().out
+    assert "add --reference rounded" in " ".join(text.split("statistical")[0].split())
     assert "VACUOUS" in text and "np.testing.assert_allclose" in text and "operands are rounded to fp16" in text
     prose = text.split("import numpy")[0]
     assert max(map(len, prose.splitlines())) <= 70
     assert main(["tolerance", "--k", "64", "--check-atol", "1e-9", "--reference", "rounded", *QUICK]) == 0
-    assert "TOO TIGHT" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "TOO TIGHT" in out and "--reference rounded" not in out
     a, b = generate("normal", 1, 300, 4)  # a GEMV
     np.save(tmp_path / "a.npy", a)
     np.save(tmp_path / "b.npy", b)

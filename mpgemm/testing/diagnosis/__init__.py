@@ -237,11 +237,12 @@ class Diagnosis:
     statements : tuple of str
         Best explanations; several if the elements do not distinguish them, none if no fault explains the result.
     ruled_out : tuple of str
-        Faults that certified bounds exclude, each as the only one.
+        Faults that certified bounds exclude, for a kernel with only one fault.
     tried : tuple of str
         Predictions that do not explain the elements, with their parameters; others of the same kind are not excluded.
     fitting : tuple of str
-        Predictions that explain the elements, but may do so by chance because the elements are few: neither named nor excluded.
+        Predictions that explain the elements, but may do so by chance because the elements are few; they are neither named as
+        causes nor excluded.
     """
 
     statements: tuple[str, ...]

@@ -26,7 +26,7 @@ CARRIERS = ("fp16", "bf16", "tf32", "fp32")
 
 @dataclass(frozen=True)
 class ConvertedDotAdd(Accumulator):
-    """`ConvertedDotAdd` converts operands to `via_format`, to nearest even if that is narrower, and runs `dot` on them.
+    """`ConvertedDotAdd` converts operands to `via_format`, to nearest even if this format is narrower, and runs `dot` on them.
 
     The matrix engines of Gaudi do this (HabanaAI/Intel_Gaudi3_Software, mme/mme_reference). Their fp8 and fp16 operands become
     FP32 numbers, so that subnormal numbers have the exponent of their leading bit. A tf32 operand is an FP32 number that the
@@ -41,14 +41,15 @@ class ConvertedDotAdd(Accumulator):
     flush : bool
         Whether operands that are subnormal in `via_format` become zeros of the same sign.
     bias_a, bias_b : int or None
-        Edge rules: exponent biases of the operands; None for those of their formats.
+        Edge rules: exponent biases of the operands; None for the biases of their formats.
     specials_a, specials_b : {"own", "ieee", "finite", "fn"}
         Edge rules: meaning of encodings with the largest exponent. "own": that of the format. "ieee": infinities and NaN.
         "finite": numbers. "fn": numbers, except that all ones is NaN.
     bias_range : tuple of int
-        Lowest and highest bias that the unit takes, and the step between biases; empty if it takes only those of its formats.
+        Lowest and highest bias that the unit supports, and the step between biases; empty if the unit supports only the biases
+        of its formats.
     codes : tuple of str
-        Values of `specials_a` and `specials_b` that the unit takes in addition to "own".
+        Values of `specials_a` and `specials_b` that the unit supports in addition to "own".
     """
 
     dot: Accumulator = ParametricDotAdd()
@@ -114,7 +115,8 @@ class ConvertedDotAdd(Accumulator):
         Raises
         ------
         ValueError
-            If a name is not an edge rule of either (the message lists all) or the unit does not have a value.
+            If a name is not an edge rule of the conversion or of the inner accumulator (the message lists all), or the unit
+            does not support a value.
         """
         unknown = sorted(set(rules) - {*OWN_RULES, *self.dot.edge_rules})
         if unknown:
@@ -158,7 +160,7 @@ class ConvertedDotAdd(Accumulator):
         self.dot.check_formats(self._formats(formats), block_size)
 
     def pass_bits(self, p):
-        """Return the code that the inner algorithm computes from converted operands."""
+        """Return the encoding of the result that `dot` computes from the converted operands."""
         z, via = p.arithmetic, get_float_format(self.via_format)
         a, b = (
             [self._converted(z, self.operand_format(p.formats[side], side), code, via) for code in codes]
@@ -221,7 +223,7 @@ class ConvertedDotAdd(Accumulator):
         return None if dot is None else dataclasses.replace(self, dot=dot)
 
     def step_error(self, unit, facts):
-        """Return the error of a step of `dot` and of flushed operands.
+        """Return a bound on the error of a step of `dot` and of flushed operands.
 
         The conversion adds no other error, because `via_format` has all numbers of the operand formats. Subnormal operands are
         normalised, so they lift an alignment less than `facts` say.

@@ -107,7 +107,7 @@ _SOME = Field(("phases",), lambda i, s: [tuple(p for p in range(4) if bits >> p 
 class FidelityPhases(_Phases):
     """`FidelityPhases` is the sum of Tenstorrent's MVMUL on Wormhole and Blackhole (tenstorrent/ttsim, tensix.cpp).
 
-    Significands have 11 bits. A multiplier takes part of them in each phase:
+    Significands have 11 bits. In each phase a multiplier reads some of these bits:
 
     - phase 0: the leading 7 bits of A and the leading 5 bits of B
     - phase 1: the leading 7 bits of A and the next 5 bits of B
@@ -126,7 +126,8 @@ class FidelityPhases(_Phases):
     tile : int
         Number of products over which all phases run before the next tile: 16 for the instruction, 32 in the vendor's library.
     erratum : {"none", "minus_one"}
-        Edge rule: Wormhole returns 2^27 times a sum that is exactly -1 unit of its last place (tt-metal issue 38306).
+        Edge rule: with "minus_one" a sum that is exactly -1 unit in its last place is returned 2^27 times as large, as on
+        Wormhole (tt-metal issue 38306).
     """
 
     erratum: Literal["none", "minus_one"] = "none"
@@ -138,7 +139,7 @@ class FidelityPhases(_Phases):
     add_step, simplest = _Phases.add_step, _Phases.simplest
 
     def shows_order(self, formats):
-        """Return False for fp16, whose normal numbers have too few exponents for the masks."""
+        """Return False for fp16, whose normal numbers have too few exponents for an X that hides small addends."""
         return super().shows_order(formats) and formats[0].name != "fp16"
 
     def check_formats(self, formats, block_size):
@@ -151,7 +152,10 @@ class FidelityPhases(_Phases):
             )
 
     def pass_bits(self, p):
-        """Return the code after each phase has gone over all products of the tile, 16 at a time."""
+        """Return the encoding of the accumulator after all phases.
+
+        Each phase adds its parts of all products of the tile, 16 products at a time, before the next phase begins.
+        """
         if len(self.phases) > 1:
             p.unencodable("solvers do not answer in time about several phases of one tile")
         total = p.c
@@ -199,7 +203,7 @@ class FidelityPhases(_Phases):
         return f"bits {first + 1} to {min(first + TAKEN[side], DIGITS)} of {'ab'[side]}"
 
     def inside(self, p):
-        """Return a text for each step of the unit that adds something: both sums and the new accumulator."""
+        """Return a text for each step of the unit that adds a number other than 0, with both sums and the new accumulator."""
         found, total, fmt = [], p.c, p.formats[3]
         for phase, a, b in self._ordered(p.a, p.b):
             groups = group_sums(phase, a, b, p.formats)
@@ -225,9 +229,10 @@ class FidelityPhases(_Phases):
 
     # -- bound ----------------------------------------------------------------------------------------------------------
     def step_error(self, unit, facts):
-        """Return the error of one step, as docs/tenstorrent.md derives it.
+        """Return a bound on the error of one step, which docs/tenstorrent.md derives.
 
-        It has the parts of products that no phase takes, the roundings of groups and accumulator, and the erratum.
+        The bound covers the parts of products that no phase multiplies, the roundings of groups and accumulator, and the
+        erratum.
         """
         d = unit.formats[3]
         left = self.left_of_products(unit.formats[0])
@@ -251,7 +256,7 @@ class FidelityPhases(_Phases):
         return errors.StepError(relative, absolute, self.tile, tuple(texts), products=products)
 
     def left_of_products(self, fmt: Format) -> float:
-        """Return the largest part of a product of numbers of a format that no phase of the tile takes."""
+        """Return the largest part of a product of two numbers of a format that no phase of the tile multiplies."""
         digits, left = fmt.fraction_bits + 1, 0.0
         for phase in range(4):
             sides = [self._most(phase, side, digits) for side in (0, 1)]
@@ -286,9 +291,9 @@ class FidelityPhases(_Phases):
         return (Search("fidelity phases", fields, unscaled(cls._starts), ("phases",), rank=95),)
 
     def probe(self, build):
-        """Add vectors that show which parts are taken, how a group is aligned, and the erratum.
+        """Add vectors that show which parts of products each phase multiplies, how a group is aligned, and the erratum.
 
-        A product of 1.0000001 and 1.00001 in binary has a part for every phase.
+        The product of 1.0000001 and 1.00001 (in binary) has a nonzero part in every phase.
         """
         wide = build.row.formats[3].name == "fp32"
         first = self.phases[0]

@@ -58,7 +58,7 @@ class FusedSum(AlignedSum):
         return tuple(places for start in range(steps) if (places := tuple(range(start, length, steps))))
 
     def idle(self, formats):
-        """Return True where zeros take no part in the alignment, c keeps all bits of a result, and no result is -0."""
+        """Return whether zeros take no part in the alignment, the aligned c keeps all bits of a result, and no result is -0."""
         c, d = formats[2:4]
         bits = d.precision - 1 if self.output_fraction_bits is None else min(d.precision - 1, self.output_fraction_bits)
         kept = self.fraction_bits is None or self.fraction_bits >= bits
@@ -70,7 +70,7 @@ class FusedSum(AlignedSum):
 
 @dataclass(frozen=True)
 class FusedDotAdd(FusedSum):
-    """`FusedDotAdd` is FDA(F, N), the sum of NVIDIA's tensor cores (xie-mma-sim, IV-C; khattak-mikaitis, section IV).
+    """`FusedDotAdd` is FDA(F, N), the fused dot-add of NVIDIA's tensor cores (xie-mma-sim, IV-C; khattak-mikaitis, IV).
 
     1. The result is NaN if an operand is NaN, a product is 0 * inf, or products and c contain infinities of both signs. If they
        contain infinities of one sign, the result is that infinity.
@@ -101,9 +101,9 @@ class FusedDotAdd(FusedSum):
         Edge rule: whether a zero product of a block-scaled instruction keeps the exponents of its scales in the alignment, if
         `zero_operand` gives zeros an exponent.
     seed : int
-        Key of the output rounding "sr", in [0, 2**64). Elements e of D are counted along the rows. The draw of pass p of
-        element e is the draw of :func:`tensorcore_models.encode` with this seed for element p 2^32 + e. All products of a batch
-        have the same key.
+        Key of the output rounding "sr", in [0, 2**64). Elements e of D are counted along the rows. The random integer of pass p
+        of element e is the one that :func:`tensorcore_models.encode` uses with this seed for element p 2^32 + e. All products
+        of a batch have the same key.
     """
 
     terms: int = 16
@@ -208,7 +208,7 @@ class ParametricDotAdd(FusedSum):
     late_rounding : str
         Rounding of the addition of a late c.
     product_overflow_exponent : int or None
-        Exponent from which products are infinite: those of 2 to this power and more.
+        Exponent e such that products of magnitude 2^e and more are infinite; None for no such exponent.
     flush_inputs, flush_outputs : bool
         Whether subnormal operands and c are taken as zeros of the same sign, and whether subnormal results become such zeros.
     flush_c : bool
@@ -317,7 +317,7 @@ class ParametricDotAdd(FusedSum):
         return description.parametric(self, d)
 
     def form(self):
-        """Return the form: that of a late c, of an exact sum, of rules beyond FusedDotAdd, or of FusedDotAdd."""
+        """Return the form of a late c, of an exact sum, of rules that FusedDotAdd lacks, or else of FusedDotAdd."""
         if self.key is not None:
             return Form(None, self)
         if self.c_position != "early" and self.fraction_bits is not None:
@@ -329,7 +329,7 @@ class ParametricDotAdd(FusedSum):
         return Form(SumAlgorithm.FUSED, FusedDotAdd(**{name: getattr(self, name) for name in _SHARED}))
 
     def probe(self, build):
-        """Add the vectors of exact sums or of FusedDotAdd if this is one of them with an early c."""
+        """Add the probe vectors of exact sums or of FusedDotAdd, if the specification is one of these with an early c."""
         from . import probes
 
         algorithm, spec = self.form()

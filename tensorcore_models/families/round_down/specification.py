@@ -19,11 +19,11 @@ _NEVER_CUT = 127
 
 @dataclass(frozen=True)
 class FusedDotRoundDownAdd(AlignedSum):
-    """`FusedDotRoundDownAdd` is FDRDA(N), the sum of CDNA3's tf32, fp16 and bf16 (xie-mma-sim, section IV-F).
+    """`FusedDotRoundDownAdd` is FDRDA(N), the fused dot, round-down add of CDNA3's tf32, fp16, bf16 (xie-mma-sim, IV-F).
 
     1. Infinities and NaN of products and c are treated as in :class:`FusedDotAdd`.
     2. Products are exact and not normalised. A product of ``2**product_overflow_exponent`` or more is infinite;
-       `c_inf_with_overflow` says what results beside an infinite c.
+       `c_inf_with_overflow` determines the result if c is infinite with the other sign.
     3. The products, without c, are aligned to their largest exponent, truncated to `fraction_bits` and summed exactly.
     4. This dot product and c are aligned to the larger of their exponents. Both are rounded *down*, the dot product to
        `dot_fraction_bits` and c to `c_fraction_bits`.
@@ -32,15 +32,16 @@ class FusedDotRoundDownAdd(AlignedSum):
     Parameters
     ----------
     terms : int
-        N, products of one operation: 4 (tf32), 8 (fp16, bf16), 16 (fp8).
+        N, number of products of one operation: 4 (tf32), 8 (fp16, bf16), 16 (fp8).
     fraction_bits, dot_fraction_bits, c_fraction_bits : int
         Fraction bits of products, of the dot product and of c; 24, 31 and 24 on CDNA3.
     product_overflow_exponent : int or None
-        Exponent from which products are infinite; with 128 those of 2^128 and more.
+        Exponent e such that products of magnitude 2^e and more are infinite; None for no such exponent.
     add_rounding : str
-        Rounding of the dot product and c at their alignment: rd. rz is the hypothetical unit of xie's fig. 2.
+        Rounding of the dot product and c at their alignment: rd on CDNA3. With rz this is the hypothetical unit of figure 2 of
+        xie-mma-sim.
     output_rounding : str
-        Rounding to the result format: rne.
+        Rounding to the result format; rne on CDNA3.
     c_inf_with_overflow : {"nan", "c"}
         Edge rule: result where c is infinite and a finite product overflows to the infinity of the other sign.
     sum_fraction_bits : int or None
@@ -71,7 +72,10 @@ class FusedDotRoundDownAdd(AlignedSum):
 
     @property
     def c_cutoff(self) -> int | None:
-        """Return how far below the largest exponent c is still rounded down, below that toward zero; None: always down."""
+        """Return the largest distance of c's exponent below the largest exponent at which c is rounded down.
+
+        Farther below, c is rounded toward zero; with None c is rounded down at every distance.
+        """
         return None
 
     def _check(self):
@@ -94,7 +98,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         )
 
     def pass_bits(self, p):
-        """Return one FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""
+        """Return the encoding of the result of one FDRDA or GFDRDA operation (xie-mma-sim, sections IV-F and IV-H)."""
         z, c, fmt = p.arithmetic, p.addend, p.formats[3]
         products = [z.multiply(x, y) for x, y in zip(p.x, p.y, strict=True)]
         limited = [z.overflowed(product, self.product_overflow_exponent) for product in products]
@@ -132,7 +136,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         return z.finish(total, exponent, fmt, self, self.output_rounding)
 
     def shows_order(self, formats):
-        """Return False, because c is rounded down like the dot product and would look as if it were fused with it."""
+        """Return False, because c is rounded down like the dot product and would look as if the dot product included c."""
         return False
 
     def words(self, d):
@@ -233,16 +237,16 @@ class FusedDotRoundDownAdd(AlignedSum):
 
 @dataclass(frozen=True)
 class GroupFusedDotRoundDownAdd(FusedDotRoundDownAdd):
-    """`GroupFusedDotRoundDownAdd` is GFDRDA(N), the sum of CDNA3's fp8 (xie-mma-sim, section IV-H).
+    """`GroupFusedDotRoundDownAdd` is GFDRDA(N), the grouped FDRDA of CDNA3's fp8 (xie-mma-sim, section IV-H).
 
     It differs from :class:`FusedDotRoundDownAdd` in two ways. Products of even k and of odd k are aligned, truncated and summed
-    separately, and the two sums are aligned with each other, rounded *down* to `fraction_bits` and added before c joins. And c
-    is rounded toward zero, not down, when its exponent is more than `c_zero_below` below the largest.
+    separately, and the two sums are aligned with each other, rounded *down* to `fraction_bits` and added before c is added. And
+    c is rounded toward zero, not down, if its exponent is more than `c_zero_below` below the largest.
 
     Parameters
     ----------
     c_zero_below : int
-        Distance of exponents above which c is rounded toward zero; 25 on CDNA3.
+        Largest distance of the exponent of c below the largest exponent at which c is still rounded down; 25 on CDNA3.
     """
 
     terms: int = 16

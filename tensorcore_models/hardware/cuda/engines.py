@@ -34,7 +34,8 @@ class CudaEngine(StepEngine):
 
     Notes
     -----
-    ``gemm`` and ``gemm_bits`` are those of every engine; `mma_bits` takes batches like that of an instruction.
+    `gemm` and `gemm_bits` have the arguments of every :class:`tensorcore_models.Engine`. `mma_bits` accepts batches, as that of
+    an instruction does.
     """
 
     row: Instruction

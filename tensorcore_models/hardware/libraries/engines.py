@@ -96,7 +96,7 @@ class TorchMatmulEngine(_LibraryEngine):
 
     @property
     def torch(self) -> Any:
-        """Return the module torch after checking that the device exists. Raises RuntimeError."""
+        """Return the module torch; raise RuntimeError if torch or the device is missing."""
         if self._loaded is None:
             torch = _import("torch", self.label)
             if self.device.startswith("npu"):

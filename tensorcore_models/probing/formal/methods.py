@@ -40,7 +40,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """`Way` is a way to compute a dot product, for questions to solvers.
+    """`Way` is a way to compute a dot product, stated as a term for solvers and as a function.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def beating_input(
     Parameters
     ----------
     better, worse : Way
-        Ways with the same operand formats.
+        Ways to compute the dot product, with the same operand formats.
     exponents, c_exponents : tuple of int
         Smallest and largest exponent of nonzero operands and of nonzero c: -15 to 14 is Ootomo and Yokota's type 1.
     k : int, optional
@@ -136,12 +136,12 @@ def beating_input(
     Returns
     -------
     FormalVerdict
-        `results` are those of `better` and of `worse`; their errors are compared in exact rationals.
+        `results` holds the results of `better` and of `worse`; their errors are compared in exact rationals.
 
     Raises
     ------
     ValueError
-        If the formats of the operands differ, or have no such exponents.
+        If the formats of the operands differ, or their exponents do not include the given ranges.
     Contradiction
         If the run of a way gives another result than its term, or `better` has no smaller error.
     """

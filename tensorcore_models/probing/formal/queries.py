@@ -28,17 +28,17 @@ SHAPE_SHARE = 0.1
 
 @dataclass(frozen=True, repr=False)
 class FormalVerdict(Result):
-    """`FormalVerdict` is the answer of solvers to a question, checked on the kernels.
+    """`FormalVerdict` says whether an input with a wanted property exists, by SMT solvers; inputs are checked on the kernels.
 
     Parameters
     ----------
     status : {"witness", "none", "timeout", "memory", "unknown"}
-        "witness": an input was found and run again. "none": no such input exists, proved under `assumptions`. Otherwise the
-        solvers did not finish.
+        "witness": an input was found and run again. "none": a proof shows that no such input exists, under `assumptions`.
+        Otherwise the solvers did not finish.
     witness : Witness or None
         Input that was found.
     other : Witness or None
-        Second input, if the question is about two.
+        Second input, if the property is about two inputs.
     results : tuple of int
         Encodings of d, on which kernels and reference agree: one for each specification, or for each input.
     assumptions : tuple of str
@@ -46,7 +46,7 @@ class FormalVerdict(Result):
     backend : str
         Name of the solver that answered.
     seconds : float
-        Wall time in seconds, including the building of the terms.
+        Wall time in seconds, including the time to build the terms.
     """
 
     status: Literal["witness", "none", "timeout", "memory", "unknown"]
@@ -150,7 +150,7 @@ def distinguishing_input(
     Returns
     -------
     FormalVerdict
-        "witness": `results` are those of `spec_a` and of `spec_b`, from the compiled kernels and the integer reference.
+        "witness": `results` holds the results of `spec_a` and of `spec_b`, from the compiled kernels and the integer reference.
         "none": the two specifications agree on all inputs.
 
     Raises
@@ -233,7 +233,7 @@ def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: U
     Returns
     -------
     FormalVerdict
-        `witness` has the smaller c, `other` the larger one; `results` are their d.
+        `witness` has the smaller c, `other` the larger c; `results` holds the d of both.
     """
     limits, formats = SolverLimits(**options), witness_formats(engine)
     length = engine.k if k is None else k
@@ -288,7 +288,8 @@ def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tupl
     needed : int
         The smallest number of carry bits with which no input wraps.
     verdicts : list of FormalVerdict
-        For 1, 2, ... carry bits: a witness that they are too few; the last verdict proves that they suffice.
+        One verdict for each number of carry bits from 1 on: a witness that the number is too small. The last verdict proves
+        that its number suffices.
 
     Raises
     ------

@@ -39,13 +39,13 @@ class NoSolver(ImportError):
 
 @dataclass(frozen=True)
 class Answer:
-    """`Answer` holds the solvers' answer to one question.
+    """`Answer` holds the result of one call of the solvers.
 
     Parameters
     ----------
     status : {"sat", "unsat", "timeout", "memory", "unknown"}
-        "sat": `model` satisfies all assertions; "unsat": no model exists. Otherwise no solver finished: all ran out of time
-        or memory, or gave up.
+        "sat": `model` satisfies all assertions; "unsat": no model exists. Otherwise no solver finished, because all solvers ran
+        out of time or memory, or gave up ("unknown").
     model : dict of str to int
         Values of the requested variables.
     backend : str

@@ -32,13 +32,13 @@ class Witness(Result):
     Parameters
     ----------
     a, b : tuple of int
-        K operands of A, and K of B.
+        Operands of A and of B, k numbers each.
     c : int
         Addend.
     formats : Formats
         Formats of the encodings.
     scale_a, scale_b : tuple of int
-        Block scales, empty without.
+        Block scales; empty for formats without block scales.
     """
 
     a: tuple[int, ...]

@@ -45,18 +45,21 @@ KEPT = {
 
 @dataclass
 class Aimed:
-    """`Aimed` is a source of inputs that separate two specifications (:data:`.challenge.Source`).
+    """`Aimed` searches for inputs that separate two specifications (it is a :data:`.challenge.Source`).
+
+    It changes a herd of inputs at random for many generations, and keeps changes that bring results closer to a difference.
 
     Parameters
     ----------
     pools : int
-        Number of pools of inputs from which a herd is chosen.
+        Number of pools of random inputs from which each herd is chosen.
     generations : int
-        Number of changes of a herd before the search gives it up.
+        Number of generations after which the search gives up a herd.
     herds : int
         Number of herds that one search tries, each chosen from separate pools.
     total : int
-        Number of generations of all searches of this object together; later searches look at the pools only.
+        Largest number of generations of all searches of this object together; after that, searches only try the inputs of the
+        pools.
     seed : int
         Seed of all random choices.
     """
@@ -88,7 +91,10 @@ class Aimed:
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """Return the reason why a search for this pair found no input; an empty string if there was no search."""
+        """Return the reason why a search found no input that separates two specifications.
+
+        The string is empty if there was no search for these specifications.
+        """
         return self._searched.get(frozenset((one, other)), "")
 
     def _from_survey(self, pair: "_Pair", number: int) -> list[DotBatch] | None:

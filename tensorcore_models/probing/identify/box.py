@@ -54,9 +54,9 @@ class Box:
     Attributes
     ----------
     queries : int
-        Number of dot products that the search chose and asked so far.
+        Number of dot products that a search constructed and gave to the box so far.
     vectors : int
-        Number of random dot products asked so far to refute a specification.
+        Number of random dot products that were given to the box so far, to refute a specification.
     """
 
     interface: Interface
@@ -68,7 +68,10 @@ class Box:
     vectors: int = field(default=0, init=False)
 
     def ask(self, batch: DotBatch, *, chosen: bool = True) -> np.ndarray:
-        """Return the encoding of d for each dot product; they count as `queries` if they are `chosen`, else as `vectors`.
+        """Return the box's result d for each dot product of a batch, as an encoding.
+
+        The dot products are added to the count `queries` if `chosen` is true, as for inputs that a search constructed, else to
+        `vectors`, as for random inputs.
 
         Raises
         ------
@@ -82,7 +85,7 @@ class Box:
         return self._checked(self.answer, (batch.size,), batch, batch)
 
     def ask_matrices(self, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-        """Return the encodings of d for one product of random matrices, counted as `vectors`.
+        """Return the box's result for a product of random matrices as encodings; its elements are added to the count `vectors`.
 
         Raises
         ------

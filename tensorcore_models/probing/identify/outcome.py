@@ -41,25 +41,25 @@ class Identification(Result):
     family : str
         Family of the specification, empty for a faulty box.
     nearest : Nearest or None
-        Specification that was found, or else the one that misses fewest answers.
+        Specification that was found; if there is none, the specification that contradicts the fewest answers of the box.
     others : tuple of Nearest
-        Specification that misses fewest answers, for each other family that was searched.
+        For each other family that was searched, the specification that contradicts the fewest answers of the box.
     evidence : tuple of Evidence
-        Answers that exclude values of fields, one for each excluded value.
+        Answers of the box that exclude values of fields, one for each excluded value.
     open_questions : tuple of OpenQuestion
-        Fields that no answer decides.
+        Fields of which several values agree with all answers of the box.
     equal_values : tuple of OpenQuestion
-        Values that give the same result on every input of these formats.
+        Fields of which several values give the same result on every input of these formats.
     counterexample : Counterexample or None
-        Input whose answer the nearest specification misses, or on which the box is faulty.
+        Input on which the nearest specification contradicts the box, or on which the box is faulty.
     fault : str
         Reason why the box cannot be identified (it raises an error, it is not deterministic, ...); empty if it can.
     any_nan : bool
         Whether any two NaN counted as equal.
     queries, queries_before_random : int
-        Number of dot products that the search chose and asked: in total, and before the first random phase.
+        Number of dot products that the search constructed and gave to the box, in total and before the first random phase.
     vectors : int
-        Number of dot products that were drawn at random and asked.
+        Number of random dot products that were given to the box.
     seconds : float
         Wall time in seconds.
     """
@@ -88,7 +88,7 @@ class Identification(Result):
 
     @property
     def verdict(self) -> str:
-        """Return the outcome in one line."""
+        """Return one line on whether a specification was identified, and on which one."""
         if self.fault:
             return f"the box cannot be identified: {self.fault}"
         if self.engine is not None:

@@ -266,15 +266,15 @@ def identify(
     vectors : int
         Number of random dot products on which the result is tested.
     seed : int
-        Seed of all random choices; the same seed asks the same questions.
+        Seed of all random choices; the same seed leads to the same dot products.
     sources : tuple of callables
-        Further sources of inputs that separate two specifications: source(interface, one, other) -> batches. They are called
-        if the built-in search finds none. A :class:`tensorcore_models.probing.Solver` is such a source; its proofs that two
-        values are equal are reported with the open questions.
+        Further functions source(interface, one, other) -> batches, which return inputs that separate two specifications. They
+        are called if the built-in search finds no such input. A :class:`tensorcore_models.probing.Solver` is such a source; its
+        proofs that two values are equal are reported with the open questions.
     families : tuple of type
         Your own accumulator classes to search for; their method `searches` defines the search.
     effort : {"normal", "quick", "thorough"}
-        Effort of the search before a box counts as outside of the families (:data:`.limits.EFFORTS`).
+        Effort of the search, after which a box counts as outside of the families (:data:`.limits.EFFORTS`).
     progress : callable
         Function that is called with one line of text at a time.
     **interface

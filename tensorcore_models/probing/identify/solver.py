@@ -14,9 +14,9 @@ from ..formal.witnesses import Witness
 from ..interface import DotBatch, Interface
 from .fields import engine_of
 
-#: Seconds for one question.
+#: Time limit in seconds of one solver call.
 EACH = 10.0
-#: Seconds for all questions of one identification.
+#: Time limit in seconds of all solver calls of one identification.
 TOTAL = 120.0
 #: Beginning of the statement of a proof.
 PROVED = "proved equal"
@@ -24,18 +24,20 @@ PROVED = "proved equal"
 
 @dataclass
 class Solver:
-    """`Solver` is a source of inputs (:data:`.challenge.Source`) that asks SMT solvers and remembers their answer on each pair.
+    """`Solver` searches with SMT solvers for inputs that separate two specifications (it is a :data:`.challenge.Source`).
+
+    It keeps the answer for each pair of specifications.
 
     Parameters
     ----------
     timeout : float
-        Seconds for one question.
+        Time limit in seconds of one solver call.
     total : float
-        Seconds for all questions of this object together; after that no solver is asked.
+        Time limit in seconds of all solver calls of this object together; after that no solver is called.
     memory : int
         MiB of memory for each solver; 0: no limit.
     backends : sequence of str, optional
-        Solvers to ask, from :data:`tensorcore_models.probing.formal.BACKENDS`; by default all installed solvers.
+        Solvers to call, from :data:`tensorcore_models.probing.formal.BACKENDS`; by default all installed solvers.
 
     Raises
     ------
@@ -84,7 +86,10 @@ class Solver:
         return []
 
     def statement(self, one: Accumulator, other: Accumulator) -> str:
-        """Return the solvers' answer about a pair that they could not separate; an empty string if they were not asked."""
+        """Return the solvers' answer on two specifications that they could not separate.
+
+        The string is empty if no solver was called for these specifications.
+        """
         return self._statements.get(frozenset((one, other)), "")
 
 

@@ -34,12 +34,12 @@ class Characterisation(Result):
     label : str
         Name of the engine.
     tree : SumOrder
-        Order of the sum, number of terms of a fused operation, place of c.
+        Order of the sum, number of terms of a fused operation, and position of c.
     exact_products : bool or None
         Whether products are formed exactly.
     fraction_bits : int or None
-        F, the bits kept below the largest exponent, with a product as the small addend; None if no bits are cut off (a chain of
-        roundings instead of an alignment).
+        F, the bits kept below the largest exponent, with a product as the small addend; None if there is no alignment, but a
+        chain of roundings.
     c_fraction_bits : int or None
         F with c as the small addend.
     alignment_rounding, c_alignment_rounding : str or None
@@ -51,11 +51,11 @@ class Characterisation(Result):
     normalises_once : bool or None
         Whether the sum is normalised only at its end.
     output_fraction_bits : int or None
-        Fraction bits of the result; those of its format if no sum is wide enough to show fewer.
+        Fraction bits of the result; the fraction bits of its format if no sum is wide enough to show fewer.
     output_rounding : str or None
         Rounding of the result; None if no sum is wide enough to be rounded.
     sticky : bool or None
-        Whether bits that were cut off still count in the final rounding; False if the alignment only truncates.
+        Whether bits below F still affect the final rounding; False if the alignment only truncates them.
     wide_enough : bool or None
         Whether the largest possible sum of one operation fits (no carry is lost).
     rounds_between_steps : bool or None
@@ -325,12 +325,12 @@ def characterise(engine: Engine) -> Characterisation:
     Parameters
     ----------
     engine : Engine
-        Any engine: a model, a user's callable, a GPU. It is asked dot products of about two of its k steps.
+        Any engine: a model, a user's callable, a GPU. The probes are dot products that are about two of its k steps long.
 
     Raises
     ------
     ValueError
-        For integer engines, and for formats so narrow that the order of the sum cannot be seen.
+        If the engine has integer operands, or formats so narrow that the order of the sum cannot be seen.
     """
     if any(isinstance(f, IntegerFormat) for f in engine.formats):
         raise ValueError(f"{engine.label} multiplies integers, but the probes are for floating-point engines")
