@@ -87,7 +87,7 @@ class Blocking:
                 below, above = (max(size // ALIGNMENT + more, more) * ALIGNMENT for more in (0, 1))
                 near = f"nearest is {above}" if below < ALIGNMENT else f"nearest are {below} and {above}"
                 raise ValueError(
-                    f"{name} = {size} is not a positive multiple of {ALIGNMENT} (16x16 fractals); the {near}"
+                    f"{name} = {size} is not a positive multiple of {ALIGNMENT} (16x16 fractals); the {near}: give a multiple"
                 )
 
     def __str__(self) -> str:

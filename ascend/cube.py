@@ -174,8 +174,8 @@ def _refuse_words(given: dict[str, bool], schedule: TileSchedule) -> None:
     asked = [name for name, value in given.items() if value]
     if asked:
         raise ValueError(
-            f"leave {', '.join(asked)} out: the schedule runs 1 term of {schedule.operand}, which is not split into "
-            f"words"
+            f"got {', '.join(asked)}, but the schedule has 1 term of {schedule.operand}, whose operands are not split into "
+            f"words: leave {', '.join(asked)} out"
         )
 
 
@@ -300,13 +300,15 @@ def checked_schedule(
     if (schedule.m, schedule.k, schedule.n) != (m, k, n):
         raise ValueError(
             f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices have {(m, k, n)}: build "
-            "it for them"
+            "a schedule for their sizes"
         )
     if schedule.terms != terms:
-        raise ValueError(f"the schedule runs {schedule.terms} terms, the options ask for {terms}: change one of them")
+        raise ValueError(
+            f"the schedule has {schedule.terms} terms, but the options ask for {terms}: give both the same number"
+        )
     if terms > 1 and schedule.order != order:
         raise ValueError(
-            f"the schedule's mode {schedule.mode!r} does not give order {order!r}: leave out order, or build the schedule "
-            "for it"
+            f"the schedule's mode {schedule.mode!r} does not give order {order!r}: leave out order, or build a schedule "
+            "whose mode gives this order"
         )
     return schedule

@@ -56,8 +56,8 @@ def check_dialect(name: str, chip: Chip) -> None:
     row = DIALECTS[name]
     if not row.has(chip):
         raise ValueError(
-            f"{row.title} does not exist for {chip.name}: it is for {row.chips}; {chip.name} has AscendC's basic API only "
-            "(DataCopy, LoadData, Mmad), for which --tiling prints blocks and buffers"
+            f"{row.title} does not exist for {chip.name}, but for {row.chips}. {chip.name} has only AscendC's basic API "
+            "(DataCopy, LoadData, Mmad): use --tiling, which prints blocks and buffers for this API"
         )
 
 

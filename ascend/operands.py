@@ -36,12 +36,12 @@ def cube_instruction(operand: str) -> Instruction:
         raise ValueError(f"operand must be one of {', '.join(FORMATS)}, got {operand!r}")
     if FORMATS[operand].weight_bits:
         raise ValueError(
-            f"the scales of {operand} weights are the user's, so only the time can be simulated: for bits, widen "
-            f"the weights and multiply those"
+            f"the scales of {operand} weights are not known here, so only the time can be simulated: to compute the "
+            f"product, widen the weights first and multiply the widened matrix"
         )
     if operand not in INSTRUCTIONS:
         raise ValueError(
-            f"how the cube adds {operand} products is not published: the time can be simulated, but not the product"
+            f"how the cube adds {operand} products is not published: simulate only the time, or take another operand"
         )
     return get_instruction("ascend910b", INSTRUCTIONS[operand])
 
@@ -84,6 +84,6 @@ def _operand(x: np.ndarray | None, operand: str, name: str) -> Any:
     limits = np.iinfo(kind)
     if not np.array_equal(whole, x) or whole.min(initial=0) < limits.min or whole.max(initial=0) > limits.max:
         raise ValueError(
-            f"int8 operands: {name} must hold integers from {limits.min} to {limits.max}; quantise it first"
+            f"int8 operands: {name} must hold integers from {limits.min} to {limits.max}; quantise {name} first"
         )
     return whole.astype(kind)

@@ -26,9 +26,7 @@ class Request(WithOptions):
         if self.target:
             check_dialect(self.target, self.chip)
             if self.template == "norm":
-                raise ValueError(
-                    f"template norm cannot be planned for {self.target}: leave out the target or the template"
-                )
+                raise ValueError(f"target {self.target} has no template norm: leave out the target or the template")
             if self.target == "ascendc":  # AscendC's Matmul loads several blocks together
                 object.__setattr__(self, "template", "mdl")
         self.check_options()

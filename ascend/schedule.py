@@ -81,7 +81,10 @@ def build_schedule(
         chip.cube_step_k(asked.operand)
     asked.check_chip(chip)
     if asked.template == "norm" and (kernel != "grid" or (asked.resident or "none") != "none"):
-        raise ValueError("template norm streams both operands: use kernel='grid', resident='none'")
+        raise ValueError(
+            f"template norm streams both operands of a grid kernel, got kernel={kernel!r} and resident="
+            f"{asked.resident or 'none'!r}: use kernel='grid', resident='none'"
+        )
     return _checked_buffers(KERNELS[kernel].placed(BlockedProduct(int(m), int(k), int(n), chip, blocking), asked))
 
 
@@ -98,7 +101,9 @@ def _check_sizes(m: int, k: int, n: int, blocking: Blocking) -> None:
         if not 1 <= size <= LARGEST_SIZE:
             raise ValueError(f"{name} must lie between 1 and {LARGEST_SIZE}, got {size}")
         if -(-size // step) > MOST_BLOCKS:
-            raise ValueError(f"{name} = {size} makes {-(-size // step)} blocks of {step}, more than {MOST_BLOCKS}")
+            raise ValueError(
+                f"{name} = {size} makes {-(-size // step)} blocks of {step}, more than {MOST_BLOCKS}: take a larger block"
+            )
 
 
 def _checked_buffers(s: Kernel) -> Kernel:

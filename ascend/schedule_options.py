@@ -100,7 +100,7 @@ class SharedOptions:
     )  # fmt: skip
     buffering: Buffering = option(
         "double",
-        "double: a block is loaded while another is multiplied; single: loading and multiplying alternate",
+        "double: the next block is loaded while the current one is multiplied; single: loading and multiplying alternate",
         BUFFERINGS,
     )
     mode: Mode = option(
@@ -114,7 +114,7 @@ class SharedOptions:
     )  # fmt: skip
     merge: Merge = option(
         "reduce",
-        "how slices of k are merged: reduce adds them in order, atomic adds them in memory in any order",
+        "how the sums of slices of k are merged: reduce adds the sums in order, atomic adds them in memory in any order",
         MERGES,
     )
     layout: Layout = option(
@@ -130,13 +130,14 @@ class SharedOptions:
         "paper's kernel",
     )
     dequantize: Dequantize = option(
-        "", "unit that scales int8 sums: fixpipe (or True) scales each column, 16 bits wide; vector scales rows and columns, "
-        "tile by tile; the product stays int32", DEQUANTIZES, nargs="?", const="fixpipe",
+        "", "unit that scales the int32 sums of int8 operands: fixpipe (or True) scales each column and writes 16-bit results, "
+        "vector scales rows and columns, tile by tile; this changes times, and the computed product stays int32",
+        DEQUANTIZES, nargs="?", const="fixpipe",
     )  # fmt: skip
     unit_flag: bool = option(
         False,
         "let FIXPIPE drain a tile fractal by fractal while the cube still fills it, and the cube fill the next tile "
-        "behind it",
+        "where fractals are drained",
     )
     template: Template = option(
         "", "template of AscendC's Matmul with its scalar work: norm keeps one block of A and B in L1 and streams both in a "
@@ -158,7 +159,10 @@ class SharedOptions:
     def check_options(self) -> None:
         """Raise ValueError for unknown values, and for options that contradict each other on any chip."""
         if self.terms not in (1, 3, 4):
-            raise ValueError(f"terms must be 1 (plain), 3 (eq. 7) or 4 (with the low-low term), got {self.terms!r}")
+            raise ValueError(
+                "terms must be 1 (operands not split), 3 (eq. 7 of the SGEMM-cube paper) or 4 (also low x low), got "
+                f"{self.terms!r}"
+            )
         for name, (_, row) in options_of(type(self)).items():
             value = getattr(self, name)
             if row.choices and value is not None and value not in row.choices:
@@ -166,23 +170,24 @@ class SharedOptions:
         if self.operand not in SPLIT_OPERANDS and self.terms != 1:
             raise ValueError(f"{self.operand} operands are not split: terms must be 1, got {self.terms}")
         if self.presplit and self.terms == 1:
-            raise ValueError("presplit: a kernel of one term does not split its operands: leave it out")
+            raise ValueError("got presplit, but a kernel of one term does not split its operands: leave presplit out")
         if self.dequantize and not FORMATS[self.operand].integer:
-            raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}: leave it out")
+            raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}: leave dequantize out")
         if self.merge == "atomic" and FORMATS[self.operand].integer:
-            raise ValueError(f"atomic merging adds FP32, but {self.operand} sums are int32: take merge='reduce'")
+            raise ValueError(
+                f"got merge='atomic', which adds FP32 sums, but {self.operand} sums are int32: take merge='reduce'"
+            )
 
     def check_chip(self, chip: Chip) -> None:
         """Raise ValueError for options that a chip does not support."""
         if self.reseed_l0c and chip.fixpipe:
-            raise ValueError(
-                f"reseed_l0c: {chip.name} has no path from UB into L0C (it writes L0C through FIXPIPE): leave it out"
-            )
+            raise ValueError(f"got reseed_l0c, but {chip.name} has no path from UB into L0C: leave reseed_l0c out")
         if self.unit_flag and not chip.fixpipe:
-            raise ValueError(f"unit_flag: {chip.name} has no FIXPIPE: leave it out")
+            raise ValueError(f"got unit_flag, but {chip.name} has no FIXPIPE: leave unit_flag out")
         if self.dequantize == "fixpipe" and not chip.fixpipe:
             raise ValueError(
-                f"dequantize: {chip.name} has no FIXPIPE, so its vector units scale the sums: use dequantize='vector'"
+                f"got dequantize='fixpipe', but {chip.name} has no FIXPIPE, so its vector units scale the sums: use "
+                "dequantize='vector'"
             )
         if self.template:
             check_dialect("ascendc", chip)
@@ -217,8 +222,8 @@ class ScheduleOptions(SharedOptions):
         "1,1); aswt is CATLASS's order that cuts the last tiles",
     )  # fmt: skip
     n_fused: int | None = option(
-        None, "number of blocks of bk in a k group (default: the most that fit L1 in the paper's kernel; in a grid "
-        "the fewest that give the same number of groups)", metavar="COUNT",
+        None, "number of blocks of bk in a k group (default: the most that fit L1; a grid kernel then takes the fewest "
+        "blocks with which the number of groups stays the same)", metavar="COUNT",
     )  # fmt: skip
     depth: int | None = option(
         None,
@@ -263,7 +268,9 @@ class WithOptions(SharedOptions):
     def placed_on(self) -> Chip:
         """Return the chip. Raises ValueError for an unblocked schedule, which has none."""
         if self.chip is None:
-            raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
+            raise ValueError(
+                "got an unblocked schedule, which has no chip and so no time: make a schedule with build_schedule"
+            )
         return self.chip
 
     @cached_property
@@ -300,10 +307,10 @@ class WithOptions(SharedOptions):
         """Raise ValueError if slices of k cannot be merged as the options ask."""
         if self.merge == "atomic" and slices > 1 and not self.adds_slices_in_memory:
             raise ValueError(
-                f"atomic merging on {self.placed_on.name}: FIXPIPE adds the contents of L0C, but a later pass "
-                f"combines the {self.terms} terms of a slice ({self.mode}) before slices may be added; take "
-                f"merge='reduce', "
-                "mode='elementwise' (one sum in L0C), or one slice"
+                f"got merge='atomic' for {slices} slices of k on {self.placed_on.name}, where FIXPIPE adds sums from L0C to "
+                "C; but "
+                f"in mode {self.mode!r} a later pass must first combine the {self.terms} terms of each slice: take "
+                "merge='reduce', mode='elementwise' (one sum in L0C), or one slice"
             )
 
     @property

@@ -72,7 +72,7 @@ def atomic_results(partial: np.ndarray, overflow: Overflow = "inf") -> np.ndarra
     if slices > MOST_ORDERED_SLICES:
         raise ValueError(
             f"{slices} slices have too many orders to list (at most {MOST_ORDERED_SLICES} slices): use "
-            f"atomic_spread, which bounds the results"
+            f"atomic_spread, which bounds the results of all orders"
         )
     orders = [order for order in itertools.permutations(range(slices)) if slices < 2 or order[0] < order[1]]
     found = [merge_slices(partial[list(order)], overflow) for order in orders]

@@ -175,7 +175,7 @@ def _float32(x: np.ndarray, name: str) -> np.ndarray:
     lost = (narrow != x) & ~np.isnan(x)
     if lost.any():
         raise ValueError(
-            f"{name}: {int(lost.sum())} of {x.size} values are not float32 numbers; round them first, .astype(np.float32)"
+            f"{name}: {int(lost.sum())} of {x.size} values are not float32 numbers; round them first with .astype(np.float32)"
         )
     return np.ascontiguousarray(narrow)
 

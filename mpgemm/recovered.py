@@ -194,7 +194,7 @@ def _refuse_range(run: WordRun | IntegerRun | OwnRun) -> None:
             raise ValueError(
                 f"method {run.row.name!r}: {counts.overflow} of {size} elements of {name} overflow "
                 f"and {counts.underflow} underflow "
-                f"words of {run.word_format.name} ({run.row.range_limits}); scale them, or pass strict=False to compute as "
+                f"words of {run.word_format.name} ({run.row.range_limits}); scale {name}, or pass strict=False to compute as "
                 "hardware would"
             )
 

@@ -78,7 +78,7 @@ def read_style(name: str) -> PageStyle:
     try:
         given: dict[str, Any] = tomllib.loads(Path(name).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{name} is not a TOML file: {error}") from None
+        raise ValueError(f"{name} is not a TOML file: {error}; correct the file") from None
     base = given.pop("base", "screen")
     if base not in STYLES:
         raise ValueError(f"{name}: base is {base!r}, expected {', '.join(STYLES)}")

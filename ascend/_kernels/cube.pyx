@@ -101,7 +101,7 @@ def run(const float[:, ::1] a, const float[:, ::1] b, const float[:, ::1] c, con
     cdef int64_t row, column
     cdef bint keep_totals
     if out.shape[0] == 0 or out.shape[1] == 0 or a.shape[1] == 0:
-        raise ValueError("the kernel needs at least one product for each element")
+        raise ValueError(f"got m = {out.shape[0]}, k = {a.shape[1]}, n = {out.shape[1]}, expected sizes of at least 1")
     memset(&j, 0, sizeof(j))
     j.task, j.a, j.b, j.out = task, &a[0, 0], &b[0, 0], &out[0, 0]
     j.m, j.k, j.n = a.shape[0], a.shape[1], b.shape[1]

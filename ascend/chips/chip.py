@@ -389,13 +389,13 @@ class Chip:
             raise ValueError(f"operand must be one of {', '.join(depths)}, got {operand!r}")
         if FORMATS[operand].weight_bits and not self.widened_rate:
             raise ValueError(
-                f"{operand}: vector units widen such weights on Atlas A2, A3 and Ascend 950. Whether the vector units of "
-                f"{self.name} do, and how fast, is not published: widen B first, and plan with the operands that "
-                f"the cube then takes"
+                f"{operand}: the vector units of Atlas A2, A3 and Ascend 950 widen such weights. For {self.name} it is not "
+                f"published whether its vector units widen them, and how fast: widen B first, and plan with the "
+                f"format to which B is widened"
             )
         if not depths[operand]:
             taken = ", ".join(name for name, depth in depths.items() if depth)
-            raise ValueError(f"the cube unit of {self.name} does not take {operand} operands; it takes {taken}")
+            raise ValueError(f"the cube unit of {self.name} does not take {operand} operands: give one of {taken}")
         return depths[operand]
 
     def peak_flops(self, operand: str = "fp16") -> float:

@@ -53,8 +53,8 @@ def get_chip(name: str | Chip) -> Chip:
     if key == "ascend910b":
         second = ", ".join(chip.name for chip in chips.values() if chip.name.startswith("910B"))
         raise ValueError(
-            f"'{name}' names two generations: give the SoC_version, {second}, for the second; the first "
-            f"(Ascend910B: 30 cores, 900 MHz) loads from its platform file"
+            f"'{name}' names two generations of chips: for the second generation give its SoC_version, {second}; for the "
+            f"first (Ascend910B: 30 cores, 900 MHz) give its platform file of CANN (.ini)"
         )
     begun = [chip for version, chip in chips.items() if version.startswith(key) and len(key) > len("ascend910")]
     if len(begun) == 1:
@@ -70,7 +70,7 @@ def get_chip(name: str | Chip) -> Chip:
     near = difflib.get_close_matches(key.removeprefix("ascend"), [chip.name.lower() for chip in chips.values()], 3)
     hint = f"; did you mean {' or '.join(name.upper() for name in near)}?" if near else ";"
     raise ValueError(
-        f"unknown chip '{name}'{hint} Built in: {', '.join(list_chips())}. Others load from CANN's platform file "
+        f"unknown chip '{name}'{hint} Built in: {', '.join(list_chips())}. Other chips load from CANN's platform file "
         f"(.ini, as {key.capitalize()}.ini) or a .toml file"
     )
 
@@ -278,12 +278,14 @@ def _ini_entries(text: str, file_name: str) -> dict[str, tuple[str, int]]:
             raise ValueError(f"{file_name}, line {number}: expected key=value, got {line}")
         if section is None:
             raise ValueError(
-                f"{file_name}, line {number}: key {key.strip()} comes before any [section]: move it below one"
+                f"{file_name}, line {number}: key {key.strip()} comes before any [section] line: move it below its [section] "
+                "line"
             )
         name = f"{section}.{key.strip()}"
         if name in entries:
             raise ValueError(
-                f"{file_name}, line {number}: key {name} is given twice (first on line {entries[name][1]}): keep one of them"
+                f"{file_name}, line {number}: key {name} is given twice (first on line {entries[name][1]}): keep one of the "
+                "two lines"
             )
         entries[name] = (value.strip(), number)
     return entries

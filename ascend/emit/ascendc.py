@@ -42,7 +42,8 @@ def check_ascendc(s: Kernel) -> None:
         )
     if s.dequantize == "fixpipe":
         raise ValueError(
-            "the emitted kernel scales rows and columns on vector cores: use --dequantize vector, or leave it out"
+            "got --dequantize fixpipe, but the emitted kernel scales rows and columns on vector cores: use --dequantize "
+            "vector, or leave --dequantize out"
         )
     if s.dequantize and core_mode(s).name == "coupled":
         raise ValueError(

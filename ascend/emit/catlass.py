@@ -34,8 +34,8 @@ def check_catlass(s: Kernel, products: str = "one") -> None:
         )
     if s.format.scale_block:
         raise ValueError(
-            f"the host code of CATLASS's kernel for {s.operand} also takes scales: use --tiling, which prints its "
-            f"instantiation"
+            f"CATLASS's kernel for {s.operand} needs scales, which the emitted host code does not pass: use --tiling, which "
+            f"prints the kernel's instantiation"
         )
     if not [row for row in assemblies_of(s, products) if row.name not in PRINTED_ONLY]:
         raise ValueError(

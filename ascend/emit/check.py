@@ -98,7 +98,9 @@ def compiler() -> str:
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         if name and shutil.which(name):
             return name
-    raise ValueError("checking a kernel needs a C++17 compiler, none was found: install g++ or clang++, or set CXX")
+    raise ValueError(
+        "checking a kernel needs a C++17 compiler, but no compiler was found: install g++ or clang++, or set CXX"
+    )
 
 
 def shim_calls() -> list[str]:
@@ -205,7 +207,8 @@ def check_emitted(
     found = record_of(folder)
     if found.get("dialect") != "pto":
         raise ValueError(
-            f"{folder / 'record.json'}: only PTO kernels can run here (emit with --emit pto), got {found.get('dialect')!r}"
+            f"{folder / 'record.json'}: only PTO kernels can run here, got dialect {found.get('dialect')!r}: emit the plan "
+            "with --emit pto"
         )
     s = schedule_of(found)
     if a is None or b is None:

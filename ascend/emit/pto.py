@@ -38,11 +38,12 @@ def check_pto(s: Kernel) -> None:
         )
     if s.swizzle.adaptive:
         raise ValueError(
-            f"the PTO kernel computes whole tiles, but the order {s.swizzle} cuts the last ones: leave out `adaptive`"
+            f"the PTO kernel computes whole tiles, but the order {s.swizzle} cuts the last tiles: take an order without "
+            "`adaptive`"
         )
     if s.operand not in WORDS:
         raise ValueError(
-            f"the PTO kernel multiplies {', '.join(WORDS)}, got {s.operand}: plan --tiling prints its blocks and buffers"
+            f"the PTO kernel multiplies {', '.join(WORDS)}, got {s.operand}: use --tiling, which prints blocks and buffers"
         )
     if s.dequantize:
         raise ValueError(
@@ -50,22 +51,23 @@ def check_pto(s: Kernel) -> None:
         )
     if s.terms > 1 and s.mode not in ("termwise", "fused"):
         raise ValueError(
-            f"mode {s.mode}: the cube cannot scale a term by 2^-s_b before it adds it, and takes whole blocks of "
-            f"one term at a time: use --mode termwise or fused"
+            f"mode is {s.mode}, but the cube cannot scale a term by 2^-s_b before it adds the term, and it multiplies whole "
+            f"blocks of one term at a time: use --mode termwise or fused"
         )
     if s.layout != "nt" and s.terms == 1 and s.operand in ("int8", "fp32"):
         raise ValueError(
-            f"{s.operand}: the path from L1 to L0B transposes 16-bit elements only: use --layout nt (B has N rows "
-            f"of K elements)"
+            f"got {s.operand} operands with --layout {s.layout}, but the path from L1 to L0B transposes only 16-bit "
+            f"elements: use --layout nt (B has N rows of K elements)"
         )
     if s.merge == "atomic" and len(s.k_slices) > 1 and s.groups > 1:
         raise ValueError(
-            f"a slice of {s.groups} k groups is not a single sum in L0C that FIXPIPE could add to C: use --merge reduce"
+            f"got --merge atomic with {s.groups} k groups in a slice, but FIXPIPE can add a slice to C only if L0C holds the "
+            "whole slice as one sum: use --merge reduce"
         )
     if s.reseed_l0c or s.blocking.bk % whole_k(s.operand):
         raise ValueError(
             f"the PTO kernel needs bk as a multiple of {whole_k(s.operand)} and starts each sum from 0, got bk = "
-            f"{s.blocking.bk} and reseed_l0c = {s.reseed_l0c}: change them"
+            f"{s.blocking.bk} and reseed_l0c = {s.reseed_l0c}: give such a multiple as bk, and leave reseed_l0c out"
         )
 
 

@@ -206,8 +206,8 @@ def _walk(place: BlockedProduct, asked: Swizzle | None, rectangles: bool) -> Swi
         return asked or Swizzle(3, 0 if place.m >= place.n else 1)
     if asked is not None and asked.adaptive:
         raise ValueError(
-            f"an adaptive order assigns tiles one by one and keeps no operand resident: leave out the grid, got one "
-            f"together with {asked}"
+            f"got a grid with the adaptive order {asked}, which assigns tiles one by one and keeps no operand resident: "
+            f"leave out the grid"
         )
     if asked is not None and asked.offset != 1:
         raise ValueError(
@@ -226,7 +226,7 @@ def _grid(place: BlockedProduct, options: ScheduleOptions) -> tuple[Grid, Reside
     if resident == "none" and (grid is None or grid.m * grid.n == 1):
         if slices > chip.cores:
             raise ValueError(
-                f"{slices} slices of k are more than the {chip.cores} cores of {chip.name}: take fewer slices"
+                f"got {slices} slices of k, more than the {chip.cores} cores of {chip.name}: take fewer slices"
             )
         return Grid(k=slices), resident
     if grid is None:

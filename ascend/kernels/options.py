@@ -31,7 +31,7 @@ class BlockedProduct:
         blocks = -(-self.k // self.blocking.bk)
         if slices > blocks:
             raise ValueError(
-                f"{slices} slices of k = {self.k} are more than its {blocks} blocks of {self.blocking.bk}: take fewer "
+                f"got {slices} slices of k, but k = {self.k} has only {blocks} blocks of bk = {self.blocking.bk}: take fewer "
                 "slices or a smaller bk"
             )
 

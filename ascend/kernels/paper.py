@@ -40,7 +40,8 @@ class PaperKernel(CubeKernel):
         asked = options.cores or Grid(k=options.split or 1, m=place.chip.cores)
         if options.resident not in (None, "a") or asked != own:
             raise ValueError(
-                "the paper's kernel keeps A resident and assigns row blocks only: use kernel='grid' for other grids"
+                f"got grid {asked} and resident operand {options.resident or 'a'}, but the paper's kernel keeps A resident "
+                f"and assigns row blocks to a grid {own}: use kernel='grid'"
             )
         bare = cls(
             **place.of_schedule(), **options.shared_options(), grid=own, n_fused=1, balanced=bool(options.balanced)

@@ -153,7 +153,8 @@ def _grid(place: BlockedProduct, options: ScheduleOptions) -> Grid:
         grid = Grid(1 if streams_b else across, split, across if streams_b else 1)
     if (grid.m if streams_b else grid.n) != 1 or grid.cores > chip.cores:
         raise ValueError(
-            f"the vector kernel divides {side} and k among at most {chip.cores} cores, got a grid of {grid}: take a smaller one"
+            f"the vector kernel divides {side} and k among at most {chip.cores} cores, got a grid of {grid}: take a smaller "
+            "grid"
         )
     place.check_slices(grid.k)
     return grid

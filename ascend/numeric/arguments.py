@@ -42,7 +42,7 @@ def fp32_array(x: Any, name: str) -> np.ndarray:
     different = int(np.count_nonzero((narrow != source) & ~np.isnan(source)))
     if different:
         raise ValueError(
-            f"{name} holds {different} values that FP32 cannot represent: round it explicitly, .astype(numpy.float32)"
+            f"{name} holds {different} values that FP32 cannot represent: round {name} with .astype(numpy.float32)"
         )
     return narrow
 

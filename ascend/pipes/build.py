@@ -40,7 +40,9 @@ def build_program(
     if l2 not in (None, *L2_MODELS):
         raise ValueError(f"l2 must be one of {', '.join(L2_MODELS)}, got {l2!r}")
     if not isinstance(schedule, Kernel):
-        raise ValueError("an unblocked schedule has no chip, so no time: build it with build_schedule")
+        raise ValueError(
+            "got an unblocked schedule, which has no chip and so no time: make a schedule with build_schedule"
+        )
     stays = schedule.waves if one_core else schedule.waves * schedule.used_cores
     loops = len(schedule.passes) * stays * max(schedule.groups, 1)
     if loops > MOST_LOOPS:

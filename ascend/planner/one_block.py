@@ -51,7 +51,9 @@ def plan_of_block(
     words = combination(mode).words(asked.terms)
     broken = candidate_rejections(*block, chip, asked.buffering, words, asked.operand)
     if broken and kernel == "paper":
-        raise ValueError(f"block {block} does not fit {chip.name}, take a smaller one: {'; '.join(map(str, broken))}")
+        raise ValueError(
+            f"block {block} does not fit {chip.name} ({'; '.join(map(str, broken))}): take a smaller block"
+        )
     schedule = build_schedule(m, k, n, chip, Blocking(*block), mode=mode, kernel=kernel, **options)
     if kernel == "paper":
         return plan_of(schedule)

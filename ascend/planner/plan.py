@@ -142,7 +142,8 @@ def _candidates(requests: dict[Mode, Request], choice: Choice) -> list[Plan]:
         r = next(iter(requests.values()))
         raise ValueError(
             f"no block keeps the error below {limit:g}, the best reaches {min(refused):.3g}: take more terms" if refused
-            else f"no block fits a {r.mode} kernel of {r.terms} terms of {r.operand} operands on {r.chip.name}: change one"
+            else f"no block fits a {r.mode} kernel of {r.terms} terms of {r.operand} operands on {r.chip.name}: "
+            "change mode, terms, operand or chip"
         )  # fmt: skip
     return plans
 

@@ -89,8 +89,8 @@ def _streaming(
     chunk = chip.ub_bytes // (s.ub_slots * (in_bytes + out_bytes)) // 128 * 128
     if not chunk:
         raise ValueError(
-            f"UB of {chip.name} has {chip.ub_bytes} bytes: too few for the {name} pass, which needs "
-            f"{128 * (in_bytes + out_bytes)} for each of its buffers"
+            f"UB of {chip.name} has {chip.ub_bytes} bytes, but the {name} pass needs {128 * (in_bytes + out_bytes)} bytes for "
+            f"each of its buffers: take a chip with a larger UB"
         )
 
     def loops(own: int) -> Iterator[Loop]:

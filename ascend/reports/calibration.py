@@ -69,7 +69,8 @@ def _decreasing_root(f: Callable[[float], float], target: float, high: float, na
     """Return the point of [0, high] where the decreasing `f` has the value `target`, by bisection."""
     if not f(0.0) >= target >= f(high):
         raise ValueError(
-            f"no value of {name} between 0 and {high:g} gives {target} TFLOP/s: the model spans {f(high):.1f} to {f(0.0):.1f}"
+            f"no value of {name} between 0 and {high:g} gives {target} TFLOP/s: give a target from {f(high):.1f} to "
+            f"{f(0.0):.1f}"
         )
     low = 0.0
     for _ in range(50):

@@ -152,11 +152,13 @@ def check_matmul_v3(s: Kernel) -> None:
             else f"{s.terms} term(s) of {s.operand}" + " and scales" * bool(s.dequantize)
         )
         raise ValueError(
-            f"MatMulV3 multiplies {', '.join(MULTIPLIED)} once on the cube, got {what}: plan with --terms 1 and one of them"
+            f"MatMulV3 multiplies {', '.join(MULTIPLIED)} once on the cube, got {what}: plan with --terms 1 and one of these "
+            "formats"
         )
     if len(s.k_slices) > 1 or s.groups > 1:
         raise ValueError(
-            "MatMulV3's templates cut k by rules that this package does not model: plan with --for catlass --split 1"
+            f"this plan has {len(s.k_slices)} slice(s) of k with {s.groups} k group(s) each, but MatMulV3's templates cut k by "
+            "rules that this package does not model: plan with --for catlass --split 1"
         )
     if not s.deals_one_by_one:
         raise ValueError(
@@ -283,7 +285,7 @@ def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = 
         )
     sizes = ("m", "k", "n", "a_dtype", "a_format", "b_format", "trans_a_flag", "trans_b_flag")
     if missing := [name for name in sizes if name not in info] + [name for name in NEEDED if name not in fields]:
-        raise ValueError(f"{path}: a line of a runtime_kb.json has {', '.join(missing)}, but this one does not")
+        raise ValueError(f"{path}: this line of a runtime_kb.json lacks {', '.join(missing)}: give a complete line")
     if wrong := [name for name in NEEDED if type(fields[name]) is not int or fields[name] < 0]:
         raise ValueError(f"{path}: {', '.join(wrong)} must be whole numbers")
     if info["a_dtype"] not in DATA_TYPES:

@@ -124,7 +124,8 @@ def read_collective(path: str | Path) -> list[MeasuredCollective]:
             raise ValueError(f"{path}, line {number}: bytes and microseconds must be above 0, got {given}")
         if "failed" in (word.lower() for word in words[2:]):
             raise ValueError(
-                f"{path}, line {number}: the collective's check failed: {given}; measure again or remove the line"
+                f"{path}, line {number}: the line states that the collective's check failed: {given}; measure again or remove "
+                "the line"
             )
         rows.append(MeasuredCollective(size, 1e-6 * microseconds))
     if not rows:
@@ -142,7 +143,9 @@ def fit_link(rows: Sequence[MeasuredCollective]) -> Link:
     """
     sizes = [row.bytes for row in rows]
     if len(set(sizes)) < 2:
-        raise ValueError(f"latency and rate need rows of at least two sizes, got {len(set(sizes))}")
+        raise ValueError(
+            f"got rows of {len(set(sizes))} size(s), but latency and rate need at least two: measure another size"
+        )
     # For each row, 1 = (latency + bytes / rate) / seconds.
     ones, loads = [1 / row.seconds for row in rows], [row.bytes / row.seconds for row in rows]
     aa, bb = math.fsum(x * x for x in ones), math.fsum(x * x for x in loads)
@@ -266,9 +269,9 @@ def plan_overlap(
     gathers = collective == "all-gather"
     if gathers != (ranks is not None):
         raise ValueError(
-            "an all-gather needs ranks of at least 2, got none"
+            "an all-gather needs ranks, the number of NPUs: give at least 2"
             if gathers
-            else "ranks are for an all-gather only: leave them out"
+            else "got ranks, which only an all-gather takes: leave ranks out"
         )
     if ranks is not None and ranks < 2:
         raise ValueError(f"ranks must be at least 2, got {ranks}")

@@ -136,7 +136,9 @@ def _shape(text: str, where: str) -> Shape:
     except ValueError:
         raise ValueError(f"{where}: expected sizes separated by commas as a shape, got {text!r}") from None
     if min(shape) < 1:
-        raise ValueError(f"{where}: {text!r} has a size below 1: remove the line, an empty product takes no time")
+        raise ValueError(
+            f"{where}: {text!r} has a size below 1: remove the line, because an empty product takes no time"
+        )
     return shape
 
 
@@ -148,8 +150,8 @@ def _operand(line: _Line, fields: Mapping[str, str]) -> str:
     operand = OPERANDS[first]
     if len(line.kinds) > 1 and line.kinds[1] and OPERANDS.get(line.kinds[1]) != operand:
         raise ValueError(
-            f"{line.where}: A is {first} and B {line.kinds[1]}: products of these two formats are not modelled here "
-            f"(vector units convert one into the other)"
+            f"{line.where}: A is {first} and B is {line.kinds[1]}, but products of these two formats are not modelled here "
+            f"(vector units convert one format into the other): remove the line"
         )
     if operand == "fp8" and BLOCK_SCALE in line.kinds:
         return "mxfp8"
@@ -201,7 +203,8 @@ def _batch(line: _Line) -> ProductLine:
     for matrix in (a, b):
         if math.prod(matrix.before) not in (1, count):
             raise ValueError(
-                f"{line.where}: an operand has {math.prod(matrix.before)} matrices for {count} products: {line.given}"
+                f"{line.where}: an operand has {math.prod(matrix.before)} matrices for {count} products, expected 1 or "
+                f"{count}, got {line.given}"
             )
     sizes = _sizes(line, a, b, outputs[0][-2:])
     return ProductLine(*sizes[:3], "", (sizes.m,) * count, layout=sizes.layout, remarks=sizes.remarks)
@@ -239,7 +242,7 @@ def _listed_groups(line: _Line) -> ProductLine:
             raise ValueError(f"{line.where}: expected rows and a weight for each of {count} outputs, got {line.given}")
         parts.append(_sizes(line, line.matrix(group), line.matrix(count + group), line.outputs[group]))
     if len({(part.k, part.n) for part in parts}) > 1:
-        raise ValueError(f"{line.where}: groups with different k or n are not modelled here, got {line.given}")
+        raise ValueError(f"{line.where}: expected groups with equal k and equal n, got {line.given}")
     first, rows = parts[0], tuple(part.m for part in parts)
     return ProductLine(sum(rows), first.k, first.n, "", rows, layout=first.layout, remarks=first.remarks)
 
@@ -256,7 +259,10 @@ def _sizes(line: _Line, a: _Matrix, b: _Matrix, c: Shape) -> _Sizes:
             if _same(rows, m, row_unit) and _same(columns, n, column_unit) and _same(ka, kb, unit):
                 fits.append((a_turned, b_turned, ka if unit_a <= unit_b else kb))
     if not fits:
-        raise ValueError(f"{line.where}: shapes {line.shapes[0]} and {line.shapes[1]} do not give {c}")
+        raise ValueError(
+            f"{line.where}: operands of shapes {line.shapes[0]} and {line.shapes[1]} cannot give a product of shape {c}, "
+            f"transposed or not: correct or remove the line"
+        )
     b_orders = {b_turned for _, b_turned, _ in fits}
     remarks = []
     if "nz" in (a.layout, b.layout):

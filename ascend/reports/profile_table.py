@@ -91,8 +91,8 @@ def text_of(path: Path, data: bytes, expected: str) -> str:
     if encoding is None:
         raise ValueError(f"{what}; expected {expected}")
     raise ValueError(
-        f"{what}; it is readable as {encoding}: convert it (iconv -f {encoding} -t UTF-8 {path} > utf8.csv) and "
-        f"give that file"
+        f"{what}; the file is readable as {encoding}: convert it (iconv -f {encoding} -t UTF-8 {path} > utf8.csv) and "
+        f"give the converted file"
     )
 
 

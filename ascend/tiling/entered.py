@@ -75,15 +75,15 @@ def entered(fields: Mapping[str, int], chip: Chip, template: str = "", **options
     """
     f = DEFAULTS | dict(fields)
     if zero := [name for name in NEEDED if f[name] < 1]:
-        raise ValueError(f"{', '.join(zero)} must be above 0")
+        raise ValueError(f"got 0 for {', '.join(zero)}, expected numbers above 0")
     if f.get("Kb", f["Ka"]) != f["Ka"]:
         raise ValueError(f"Ka = {f['Ka']} and Kb = {f['Kb']} differ: they must be equal")
     sides = (("M", "singleCoreM"), ("Ka", "singleCoreK"), ("N", "singleCoreN"))
     grid = Grid(*(fractals(f[whole], f[own]) for whole, own in sides))
     if f.get("usedCoreNum", grid.cores) != grid.cores:
         raise ValueError(
-            f"usedCoreNum = {f['usedCoreNum']}, but the fields cut {grid.cores} rectangles: in MIX mode give the "
-            f"tile that one cube computes and the number of cubes"
+            f"usedCoreNum = {f['usedCoreNum']}, but the other fields divide the product into {grid.cores} rectangles: "
+            f"in MIX mode give the rectangle that one cube computes, and the number of cubes"
         )
     depths = f["depthA1"] // f["stepM"], f["depthB1"] // f["stepN"]
     depth = max(min(*depths, DEEPEST_STREAM), 1)

@@ -242,7 +242,7 @@ def check_multiplied(title: str, s: Kernel, operands: Collection[str]) -> None:
     if not s.on_cube or s.terms > 1:
         left = "use --terms 1, or --emit pto"
     elif s.operand not in operands:
-        left = "use --tiling, which prints its blocks and buffers"
+        left = "use --tiling, which prints blocks and buffers"
     else:
         return
     units = "" if s.on_cube else " on the vector units"

@@ -177,11 +177,12 @@ def dot_run(method, a, b, c, engine, overflow, options):
     run = prepare(a[None, :], b[:, None], c, method, engine, overflow, options)
     if getattr(getattr(run.engine, "accumulator", None), "key", None) is not None:
         raise ValueError(
-            f"{run.engine.label} rounds stochastically, so its steps cannot be run one by one; take an engine that does not"
+            f"{run.engine.label} rounds stochastically, so its steps cannot be run one by one; take an engine with another "
+            "rounding"
         )
     if run.row.kind == "own":
         raise ValueError(
-            f"method {run.row.name!r} splits and joins by functions of its own, so its steps are unknown; take a listed one"
+            f"method {run.row.name!r} splits and joins by functions of its own, so its steps are unknown; take a listed method"
         )
     for x, name in ((run.a, "a"), (run.b, "b"), (run.c, "c")):
         if x is not None and not np.isfinite(x).all():
@@ -351,7 +352,7 @@ class _ExactOutside(EngineArithmetic):
     def _value_of(bits: int, fmt: Format) -> Fraction:
         decoded = fmt.decode_exact(bits)
         if decoded.kind != "finite":
-            raise ValueError("a sum in the core overflows or is NaN, so its error has no parts; scale the operands")
+            raise ValueError("a sum in the core overflows or is NaN, so no error can be attributed; scale the operands")
         magnitude = decoded.significand * Fraction(2) ** decoded.exponent
         return -magnitude if decoded.negative else magnitude
 

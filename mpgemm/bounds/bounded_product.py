@@ -261,7 +261,9 @@ class MethodProduct(BoundedProduct):
     def errors(self, data: Data) -> Errors:
         """Return the product and its errors; raise ValueError for block scales, which recovery methods do not take."""
         if data.scaling is not None:
-            raise ValueError("got scales, but recovery methods take none; multiply the operands by them first")
+            raise ValueError(
+                "got scales, but recovery methods take no scales; multiply the operands by the scales first"
+            )
         return _errors(self.expected(data), prepare(data.a, data.b, data.c, self.method, self.engine).product())
 
     def _bound(self, data: Data) -> np.ndarray:

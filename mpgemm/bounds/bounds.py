@@ -59,11 +59,11 @@ def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
     spec = accumulator_of(engine)
     if spec is None:
         raise ValueError(
-            f"{engine.label} has no known accumulator, so no bound; take an engine with a modelled accumulator"
+            f"{engine.label} has no known accumulator, so no bound is known; take an engine with a modelled accumulator"
         )
     if engine.scale_format is not None and not spec.takes_scales:
         raise ValueError(
-            f"{engine.label}: no bound is known for a {type(spec).__name__} with block scales; leave them out"
+            f"{engine.label}: no bound is known for a {type(spec).__name__} with block scales; leave the scales out"
         )
     if facts is None and not spec.takes_integers:
         facts = facts_of_formats(engine)

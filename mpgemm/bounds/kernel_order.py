@@ -104,17 +104,18 @@ def kernel_order(
     if k_order != ANY:
         if splits != 1 and k_order != "sequential":
             raise ValueError(
-                f"got splits {splits} with k_order {k_order!r}, which names its chains itself; leave splits out"
+                f"got splits {splits} with k_order {k_order!r}, which states the number of chains itself; leave splits out"
             )
         if every is not None and k_order != "sequential":
             raise ValueError(
                 f"got promote_every with k_order {k_order!r}, expected k_order 'sequential' or 'any'; "
-                "for parts of k whose sums are added outside, give splits"
+                "if sums of parts of k are added outside of the unit, give splits"
             )
         order = order_of(k, unit.k, k_order)
         if isinstance(order, Sum) and _rounds(order):
             raise ValueError(
-                "the order rounds partial sums to another format, so no bound is known; give it as a recipe to assert_bits"
+                "the order rounds partial sums to another format, so no bound is known; give the order as a recipe to "
+                "assert_bits"
             )
     elif splits != 1:
         raise ValueError(f"got splits {splits} with k_order 'any', which allows any number of chains; leave splits out")
@@ -129,7 +130,7 @@ def check_sums_outside(unit: Engine) -> None:
     """Raise ValueError if the unit's results are not FP32, the only format in which results are added outside."""
     if unit.formats[3].name != "fp32":
         raise ValueError(
-            f"{unit.label} gives {unit.formats[3].name}, but only FP32 results are added outside; leave promote_every out"
+            f"{unit.label} gives {unit.formats[3].name}, but only FP32 results are added outside of it; leave promote_every out"
         )
 
 
@@ -139,12 +140,14 @@ def _interval(unit: Engine, given: Any, block: int | None) -> tuple[int, int] | 
         return None
     ends = given if isinstance(given, tuple | list) else (given, given)
     if len(ends) != 2 or any(isinstance(x, bool) or not hasattr(x, "__index__") for x in ends):
-        raise TypeError(f"promote_every is a number of products, an integer, or (least, most), got {given!r}")
+        raise TypeError(f"promote_every is an integer, the number of products, or a pair (least, most), got {given!r}")
     least, most = (int(x) for x in ends)
     if least > most:
-        raise ValueError(f"promote_every is {given}, expected (least, most)")
+        raise ValueError(f"promote_every is {given}, expected (least, most) with least <= most")
     if least < 1 or least % unit.k or most % unit.k:
-        raise ValueError(f"promote_every is {given}, expected a multiple of the {unit.k} products of {unit.label}")
+        raise ValueError(
+            f"promote_every is {given}, expected a multiple of {unit.k}, the products in one k step of {unit.label}"
+        )
     check_sums_outside(unit)
     if block is not None and (block % least or block % most):
         raise ValueError(

@@ -107,7 +107,8 @@ def run_bound(run, lines: tuple[Lines, Lines] | None = None) -> MethodBound:
     """
     if run.row.join is not None:
         raise ValueError(
-            f"method {run.row.name!r} joins its terms by a function of its own, so no bound is derived; take a listed method"
+            f"method {run.row.name!r} joins its terms by a function of its own, so no bound is derived; take a method of "
+            "mpgemm.list_methods()"
         )
     side = whole if lines is None else norms
     words = (None if lines is None else _words_of_norms(run, lines)) or _formed_words(run, side, lines)

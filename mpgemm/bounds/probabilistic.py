@@ -91,7 +91,8 @@ def likely_bound(
     certain = method_bound(a, b, c, method, engine, overflow=overflow, **options).total
     if run.row.kind != "words" or isinstance(run.engine.formats[0], IntegerFormat):
         raise ValueError(
-            f"method {run.row.name!r} does not sum floating-point words, so only its certain bound is known; take method_bound"
+            f"method {run.row.name!r} does not sum floating-point words, so only its deterministic bound is known; call "
+            "method_bound"
         )
     if not run.a.shape[1]:
         return certain
@@ -151,7 +152,8 @@ class LikelyArithmetic(BoundArithmetic):
         self.order = order
         if (self.step.relative or self.step.products) and not self.step.roundings:
             raise ValueError(
-                f"{engine.label} does not state its roundings one by one, so only the certain bound is known; take method_bound"
+                f"{engine.label} does not state its roundings one by one, so only its deterministic bound is known; call "
+                "method_bound"
             )
         self.drift, self.squares = step_sums(self.step.roundings)
 

@@ -31,9 +31,13 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({error}): remove it and run again to compute its results again") from None
+        raise ValueError(
+            f"{path} is damaged ({error}): remove the file and run again, which computes its results again"
+        ) from None
     if not isinstance(found, dict):
-        raise ValueError(f"{path} holds no JSON object: remove it and run again to compute its results again")
+        raise ValueError(
+            f"{path} holds no JSON object: remove the file and run again, which computes its results again"
+        )
     return found
 
 
@@ -101,7 +105,7 @@ class Rows:
 def _rows_of(held: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
     rows = held.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{path} holds no rows: remove it and run again to compute its results again")
+        raise ValueError(f"{path} holds no rows: remove the file and run again, which computes its results again")
     return rows
 
 
@@ -133,5 +137,5 @@ def kept_arrays(folder: Path, part: str, name: str = "**/*") -> dict[str, np.nda
             with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
                 found |= {name: held[name] for name in held.files}
         except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(f"{path} is damaged ({error}): remove it and its row, and run again") from None
+            raise ValueError(f"{path} is damaged ({error}): remove the file and its row, and run again") from None
     return found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mpgemm.experiments.promotion_seeds import PromotionOverSeeds
 
 QUESTION = "evaluate a scheme"
-SUMMARY = "find how often a kernel should add partial sums outside of the core: error, bound, cost"
+SUMMARY = "find how often a kernel should add partial sums outside of the matrix unit: error, bound, cost"
 EXAMPLES = (
     ("A.npy B.npy --engine h100", "error, bound and cost of every interval"),
     ("--engine h100 --wanted 1e-4 --shape 1 7168 64", "the interval that a wanted error needs"),
@@ -51,9 +51,9 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         type=int,
         metavar="Q",
-        help="numbers of products between two additions to compare (default 16, 32, ..., 4096)",
+        help="intervals to compare: numbers of products between two additions outside of the unit (default 16, 32, ..., 4096)",
     )
-    add("--no-scale", action="store_true", help="do not scale operands of narrow formats")
+    add("--no-scale", action="store_true", help="do not scale operands before they are rounded to a narrow format")
     add("--json", action="store_true", help="print JSON")
     add("--quiet", action="store_true", help="do not show progress on the terminal")
 

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 QUESTION = "compare corrections"
 SUMMARY = "find FP32 operands on which one recovery method is more accurate than another"
-EXAMPLES = (("markidis ootomo --engine v100", "FP32 operands on which adding c inside of the core is nearer"),)
+EXAMPLES = (
+    (
+        "markidis ootomo --engine v100",
+        "FP32 operands on which Markidis' method is nearer to the exact result than Ootomo's",
+    ),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

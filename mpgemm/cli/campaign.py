@@ -75,7 +75,7 @@ def run(args: Namespace) -> Output:
 def _check(args: Namespace) -> None:
     unknown = [name for name in args.parts if name not in CAMPAIGN_PARTS]
     if unknown:
-        raise ValueError(f"unknown part {unknown[0]!r}, expected some of {', '.join(CAMPAIGN_PARTS)}")
+        raise ValueError(f"unknown part {unknown[0]!r}, expected one or more of {', '.join(CAMPAIGN_PARTS)}")
     if not args.budget > 0:
         raise ValueError(f"--budget is {args.budget}, expected seconds above 0")
     if args.experiments is not None:
@@ -83,7 +83,8 @@ def _check(args: Namespace) -> None:
 
         if args.parts and "units" not in args.parts:
             raise ValueError(
-                "--experiments has an effect on the part units alone: add units, or leave --experiments out"
+                "--experiments has an effect only on the part units, which is not asked for: add units, or leave "
+                "--experiments out"
             )
         load_experiments(args.experiments)
 

@@ -23,20 +23,26 @@ if TYPE_CHECKING:
     from mpgemm.testing.check import KernelCheck
 
 QUESTION = "debug a kernel"
-SUMMARY = "check whether a kernel's result is right on this unit, and if not, which kind of bug it resembles"
+SUMMARY = "check whether a matrix unit can give a kernel's result, and if not, which kind of bug the errors resemble"
 EXAMPLES = (
     ("out.npy A.npy B.npy --engine h100 --plot where.png", "where and why does a test fail?"),
     (
         "scaled.npy A.npy B.npy --scale-a SA.npy --scale-b SB.npy --promote-every 128",
-        "scales by their shapes; sums that are added outside every 128 products",
+        "a kernel with scales, which adds the unit's sums to FP32 sums after every 128 products",
     ),
     ("out.pt:y layer.safetensors:x W.npy --operands e4m3fn", "tensors by their names; encodings of a format"),
     (
         "out.npy G.npy W.npy --operands e5m2,e4m3fn --out-format bf16",
         "operands of two formats, and a result stored as encodings",
     ),
-    ("out.npy A.npy B.npy --k-order any --promote-every 64:512", "a kernel whose order of k is not known"),
-    ("grouped.npy A.npy experts.npy --ends 3 5 8", "a grouped product: the rows of each expert end there"),
+    (
+        "out.npy A.npy B.npy --k-order any --promote-every 64:512",
+        "a kernel whose order of k is not known, and which adds sums after 64 to 512 products",
+    ),
+    (
+        "grouped.npy A.npy experts.npy --ends 3 5 8",
+        "a grouped product: three experts, whose rows of A end before rows 3, 5 and 8",
+    ),
     ("attended.npy --attention Q.npy K.npy V.npy --causal", "an attention kernel"),
     (
         "q.npy QA.npy QB.npy --scale-a 0.1 --scale-b 0.2 --scale-out 8 --zero-a 3",
@@ -88,8 +94,8 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         type=int,
         metavar="ROW",
-        help="for a grouped product: B holds one matrix per expert, "
-        "and the rows of A of each expert end before these rows",
+        help="for a grouped product, where B holds one matrix for each expert: for each expert, the row of A before which "
+        "its rows end",
     )
     add_scale_arguments(parser)
     add_order_arguments(parser)
@@ -123,7 +129,9 @@ def add_order_arguments(parser) -> None:
     add(
         "--promote-every",
         metavar="N|LEAST:MOST",
-        help="number of products after which the kernel adds the unit's sum to an FP32 sum outside of the unit",
+        help="number N of products after which the kernel adds the unit's sum to an FP32 sum outside of the unit; LEAST:MOST "
+        "if only "
+        "a range of N is known",
     )
 
 

@@ -101,6 +101,6 @@ def _check_folder(path: Path, args: argparse.Namespace) -> PtoCheck | AscendCChe
         return check_emitted(path, seed=args.seed)
     if "seed" in args.given:
         raise ValueError(
-            f"{path} holds an AscendC kernel, which is read and not run, so --seed has no effect: leave it out"
+            f"{path} holds an AscendC kernel, which is read and not run, so --seed has no effect: leave --seed out"
         )
     return check_ascendc_kernel(path)

@@ -7,14 +7,22 @@ from mpgemm.reporting.output import Output
 
 QUESTION = "keep results, check the installation"
 SUMMARY = "print a script that completes commands and options in bash, zsh or fish"
-EXAMPLES = (("bash", "then: source <(mpgemm completion bash)"),)
+EXAMPLES = (
+    ("bash", "print the script for bash; to load it into the current shell: source <(mpgemm completion bash)"),
+    ("fish", "print the script for fish; to load it into the current shell: mpgemm completion fish | source"),
+)
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("shell", choices=SHELLS, help="bash, zsh: source <(mpgemm completion bash); fish: ... | source")
+    parser.add_argument(
+        "shell",
+        choices=SHELLS,
+        help="your shell: bash and zsh load the script by source <(mpgemm completion bash), fish by mpgemm completion fish | "
+        "source",
+    )
 
 
 _BASH = """_mpgemm() {{

@@ -56,10 +56,10 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         default=list(METHODS),
         metavar="METHOD@ENGINE",
-        help=f"methods to draw: those that evaluate takes, fp32, fp64 (default {' '.join(METHODS)})",
+        help=f"methods to draw: names of evaluate --methods, fp32, fp64 (default {' '.join(METHODS)})",
     )
     add("--distribution", metavar="NAME", help=f"distribution of the operands: {', '.join(matrices.DISTRIBUTIONS)}")
-    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
+    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
     add("--precision", choices=("fp32", "fp64"), default="fp32", help="number format of the operands (default fp32)")
     sizes = " ".join(map(str, CURVE_SHAPE))
     add(

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("first", metavar="SPEC_A", help="instruction (architecture:name, as `mpgemm models` lists it) or device")
     add("second", metavar="SPEC_B", help="instruction or device with the same formats as the first")
-    add("--k", type=int, help="length of the dot product (default: whole k steps of both)")
+    add("--k", type=int, help="length of the dot product (default: a whole number of k steps of both instructions)")
     add("--finite", action="store_true", help="exclude infinities and NaNs from the inputs")
     add_options(parser)
 
@@ -56,12 +56,12 @@ def _asked(engines: list[Any], args: argparse.Namespace, limits: LimitOptions) -
     except formal.Unencodable as error:
         if args.k is not None:
             raise ValueError(
-                f"{error}; so no solver is asked, and --k, which only solvers take, has no effect: leave it out"
+                f"{error}; so no solver is called, and --k, which only solvers use, has no effect: leave --k out"
             ) from None
         formats, found = witness_formats(*engines), witness(*engines)
         if found is None or (args.finite and not _finite(found, formats)):
             raise ValueError(
-                f"{error}; neither probe vectors nor random operands distinguish the two: try other units"
+                f"{error}; neither probe vectors nor random operands distinguish the two units: try other units"
             ) from None
     seen = Witness(found.a, found.b, found.c, formats)
     tried = "a search among probe vectors and random operands"

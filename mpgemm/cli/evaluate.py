@@ -84,7 +84,7 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--attention-kernel",
         choices=("plain", "triton"),
-        help="kernel whose order of row sums and rounding of exponents are computed",
+        help="attention kernel whose order of row sums and rounding of the arguments of exp are computed",
     )
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
@@ -463,7 +463,9 @@ def check_attention(args: argparse.Namespace) -> None:
     others = ("files", "shipped", "distribution", "methods", "c", "shape")
     given = [name for name in others if args.attention and getattr(args, name, None)]
     if given:
-        raise ValueError(f"--attention names its own matrices, so {', '.join(given)} has no effect: leave it out")
+        raise ValueError(
+            f"--attention names its own matrices, so {', '.join(given)} has no effect: leave {', '.join(given)} out"
+        )
 
 
 def evaluate_attention(args: argparse.Namespace) -> Output:

@@ -45,7 +45,8 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         default=[],
         metavar="ENGINE",
-        help="engine: a device, an instruction (arch:name), or ieee (default: the method's own); give two to compare them",
+        help="engine: a device, an instruction (arch:name), or ieee (default: the default engine of the method); give two to "
+        "compare them",
     )
     add(
         "--operands",
@@ -120,7 +121,7 @@ def run(args: argparse.Namespace) -> Output:
         raise ValueError(f"--engine got {len(args.engine)} engines, expected one, or two to compare")
     if len(args.engine) == 2:
         if args.scale_a is not None or args.scale_b is not None:
-            raise ValueError("--scale-a and --scale-b take one engine, got two: leave one out")
+            raise ValueError("--scale-a and --scale-b take one engine, got two: leave one engine out")
         return _compare(args)
     engine = args.engine[0] if args.engine else None
     if args.scale_a is not None or args.scale_b is not None:
@@ -146,9 +147,7 @@ def _function(args) -> Output:
     from mpgemm.explanations.functions import explain_function, find_function
 
     if len(args.engine) > 1:
-        raise ValueError(
-            f"--function takes one architecture or device as --engine, got {len(args.engine)}: leave the others out"
-        )
+        raise ValueError(f"--function takes one architecture or device as --engine, got {len(args.engine)}: give one")
     arch, (name, *texts) = args.engine[0] if args.engine else "h100", args.function
     if name == "list":
         names = [function.name for function in tcm.list_functions(arch)]
@@ -202,7 +201,7 @@ def _operands(args):
 
     given = [name for name in ("a", "files", "distribution") if getattr(args, name)]
     if len(given) > 1:
-        raise ValueError(f"got --{' and --'.join(given)}, expected one kind of input: leave the others out")
+        raise ValueError(f"got --{' and --'.join(given)}, expected one kind of input: keep one of these options")
     if args.k is not None and args.k < 0:
         raise ValueError(f"--k must be at least 0, got {args.k}")
     c = _number(args.c)
@@ -322,7 +321,7 @@ def _compare(args) -> Output:
     from mpgemm.recovery.methods import get_method
 
     if args.attribution_only:
-        raise ValueError("--attribution-only takes one engine, got two: leave one out")
+        raise ValueError("--attribution-only takes one engine, got two: leave one engine out")
     a, b, c = _operands(args)
     found = side_by_side(get_method(_method(args)), a, b, c, tuple(args.engine))
     return Output(found.to_dict(), _lines(found, args.all))

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vectors",
         type=int,
         default=1_000_000,
-        help="number of random vectors on which the result is tested (default %(default)s)",
+        help="number of random vectors on which the identified specification is tested (default %(default)s)",
     )
     add("--seed", type=int, default=0, help="seed of all random choices (default 0)")
     add(
@@ -65,20 +65,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--suite", choices=SUITES, help="first run a published suite of tests on the unit")
     add(
         "--solver", nargs="*", choices=SOLVERS, metavar="NAME",
-        help=f"ask SMT solvers about models that no input distinguished: {', '.join(SOLVERS)} (without names: all that "
-        f"are installed)",
+        help=f"prove with SMT solvers whether models that no input distinguished are equal; solvers: {', '.join(SOLVERS)} "
+        "(without names: all "
+        f"installed solvers)",
     )  # fmt: skip
     add(
         "--solver-timeout",
         type=float,
         default=SECONDS_EACH,
-        help="time limit of each question in seconds (default %(default)s)",
+        help="time limit of each solver call in seconds (default %(default)s)",
     )
     add(
         "--solver-total",
         type=float,
         default=SECONDS_TOTAL,
-        help="time limit of all questions together in seconds (default %(default)s)",
+        help="time limit of all solver calls together in seconds (default %(default)s)",
     )
     add("--json", action="store_true", help="print JSON")
     add("--html", metavar="FILE", help="write an HTML page with all evidence")
@@ -175,7 +176,7 @@ def _box(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
         if told:
             given = ", ".join("--" + name.replace("_", "-") for name in told)
             raise ValueError(
-                f"{given} describes a function of --python, but an instruction or engine defines it: leave it out"
+                f"got {given}, which an instruction or engine defines itself, without --python: leave {given} out"
             )
         if args.instruction is not None:
             return tcm.get_instruction(args.instruction), {}
@@ -208,7 +209,7 @@ def _function(name: str) -> Any:
     except ImportError as error:
         raise ValueError(f"--python {name}: {error}") from error
     if not hasattr(module, attribute):
-        raise ValueError(f"--python {name}: module {module_name} has no {attribute}: name a function of it")
+        raise ValueError(f"--python {name}: module {module_name} has no {attribute}: name a function of this module")
     return getattr(module, attribute)
 
 

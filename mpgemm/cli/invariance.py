@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> Output:
     if not weights:
         where = recording.path or "--config"
         raise ValueError(
-            f"{where} holds no weight matrix at two values of m, expected several batch sizes: record a range of them by "
+            f"{where} holds no weight matrix with two values of m, expected several batch sizes: record a range of m by "
             f"{options.RECORD}"
         )
     facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
@@ -101,7 +101,9 @@ def _recording(args: argparse.Namespace) -> Recording | ProfiledRecording:
     given = [name for name, value in inline.items() if value]
     if args.recorded is not None:
         if given:
-            raise ValueError(f"--recorded states what {', '.join(given)} would state: leave that out")
+            raise ValueError(
+                f"got --recorded and {', '.join(given)}, but the recording states these facts: leave {', '.join(given)} out"
+            )
         return load_recording(args.recorded)
     if len(given) < len(inline):
         missing = [name for name in inline if name not in given]
@@ -151,7 +153,7 @@ def _measured(gpu: str) -> tuple[str, str]:
     if not same:
         raise ValueError(
             f"--gpu {gpu}: cuBLASLt's rules are not known for {name}, only for {', '.join(TARGETS)}: record results "
-            "on that GPU and compare them with mpgemm diff"
+            "on that GPU and compare the results with mpgemm diff"
         )
     return same[0], f"{name}: inferred from the rules of {same[0]}, which has the same matrix units"
 

@@ -13,7 +13,7 @@ EXAMPLES = (
     ("ootomo_tf32 --target sm_90 --out kernel", "FP32 accuracy from TF32 units of an H100"),
     (
         "bf16x9:restart_every=64 --target sm_100 --out kernel --check",
-        "compiled, run here and compared with the simulation",
+        "write a kernel, run its PTX on this machine and compare the result with the simulation",
     ),
 )
 
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> Output:
         raise ValueError(f"--shape needs positive sizes, got {' '.join(map(str, args.shape))}")
     if args.check and not target.gated:
         raise ValueError(
-            f"--check runs a kernel's text here, but no machine here runs code of {target.name}: leave it out"
+            f"--check runs the kernel's text, but this package cannot run code of {target.name}: leave --check out"
         )
     tile = None if args.tile is None else Configuration(*args.tile)
     types = ("bf16" if row.name.startswith("bf16xfp32") else "fp32", "fp32")
@@ -115,8 +115,8 @@ def _row(args: argparse.Namespace):
         return recipe(args.method, args.scale or "auto", not args.no_repair, parts=1)
     if args.scale or args.no_repair:
         raise ValueError(
-            f"{args.method} always scales rows and columns and never repairs, so it takes no --scale and --no-repair: leave "
-            f"them out"
+            f"{args.method} always scales rows and columns and never repairs, so --scale and --no-repair have no effect: leave "
+            f"both out"
         )
     return residue_method(args.method)
 

@@ -107,7 +107,8 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         "--rank",
         default="time",
         choices=RANKS,
-        help="rank plans by simulated time, by memory traffic, or by closed formulas of the time alone (default time)",
+        help="rank plans by simulated time, by memory traffic, or by closed formulas of the time without simulation (default "
+        "time)",
     )
     add("--top", type=int, default=10, help="number of plans that are shown (default 10)")
     add(
@@ -123,10 +124,16 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         "--distribution", default="normal", choices=DISTRIBUTIONS,
         help="distribution of the elements from which the error is sampled without --files (default normal)",
     )  # fmt: skip
-    add("--max-error", type=float, metavar="E", help="leave out plans with a larger error")
+    add(
+        "--max-error",
+        type=float,
+        metavar="E",
+        help="leave out plans whose error, eq. 13 of the SGEMM-cube paper, is larger than E",
+    )
     add(
         "--reach", type=float, metavar="BITS",
-        help="accuracy in bits that the recommended way must reach (default: that of FP32, summed in chains of 256)",
+        help="accuracy in bits that the recommended plan must reach (default: the accuracy of FP32 sums in chains of 256 "
+        "products)",
     )  # fmt: skip
     add(
         "--for",
@@ -175,7 +182,11 @@ def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="show how the time changes if a parameter of the chip changes by 20 %%",
     )
-    add("--explain", action="store_true", help="with --kernel paper: compare the best block with blocks of 96 and 192")
+    add(
+        "--explain",
+        action="store_true",
+        help="with --kernel paper: compare the best block with the square blocks of 96 and 192",
+    )
     add(
         "--tiling",
         action="store_true",
@@ -184,7 +195,7 @@ def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
     add(
         "--bits",
         action="store_true",
-        help="compute the product with every feasible block for the given K, and show which choices change the result",
+        help="compute the product with every feasible block for the given K, and show which options change the result's bits",
     )
     add(
         "--rejections",
@@ -218,9 +229,9 @@ OF_ONE_SHAPE = (
 def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     if args.target and args.kernel == "paper":
-        raise ValueError(f"--for {args.target} takes --kernel grid, got --kernel paper: leave it out")
+        raise ValueError(f"--for {args.target} takes --kernel grid, got --kernel paper: leave --kernel out")
     if args.emit and args.kernel == "paper":
-        raise ValueError("--emit takes --kernel grid, got --kernel paper: leave it out")
+        raise ValueError("--emit takes --kernel grid, got --kernel paper: leave --kernel out")
     if args.emit and args.target not in (None, args.emit[0]):
         raise ValueError(
             f"got --for {args.target} and --emit {args.emit[0]}, expected one language: leave one option out"
@@ -386,7 +397,7 @@ def _overview(args: argparse.Namespace, chips: list[ascend.Chip]) -> Output:
     """Return the best plan of each shape on each chip, side by side."""
     if single := [name for name in OF_ONE_SHAPE if getattr(args, name)]:
         raise ValueError(
-            f"--{single[0].replace('_', '-')} takes one shape and one --chip, got several: leave the others out"
+            f"--{single[0].replace('_', '-')} takes one shape and one --chip, got several: give one of each"
         )
     if args.shapes and args.size:
         raise ValueError("got the size M K N and --shapes FILE, expected one of them: leave one out")

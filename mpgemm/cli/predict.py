@@ -35,7 +35,7 @@ EXAMPLES = (
     ),
     (
         "A.npy B.npy --kernel gemm.s --arguments fp16:64x64 fp16:64x64 fp32:64x64 64 64 64",
-        "the bits in the order of k that is read from a kernel",
+        "the bits of a compiled kernel, whose order of additions is read from its text",
     ),
 )
 
@@ -52,21 +52,23 @@ def add_arguments(parser: Parser) -> None:
     which.add_argument(
         "--kernel",
         metavar="FILE",
-        help="a kernel (PTX, AMDGCN) from which the order of the sum is read, in place of a library's kernel",
+        help="file of a compiled kernel (PTX, AMDGCN), whose order of additions is read from its text, in place of a "
+        "library's kernel",
     )
     add_launch_arguments(parser)
     parser.goes_with(LAUNCH, ("--kernel",))
     add("--library", metavar="NAME[-VERSION]",
                         help="library whose kernel ran: cublaslt-13.1 or -13.0 (also as cublas-13.1, torch.matmul-13.1), "
-                        "scaled_mm (torch._scaled_mm) or cutlass; without this option, the command lists what each needs"
+                        "scaled_mm (torch._scaled_mm) or cutlass; without this option, the command lists the options that "
+                        "each library needs"
                         )  # fmt: skip
     add("--config", nargs="+", default=[], metavar="FIELD=VALUE",
                         help="configuration of the library's kernel. cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, "
                         "REDUCTION_SCHEME, CUSTOM_OPTION (13.0 on h100 also algoId, stages, numSplitsK, reductionScheme, "
                         "customOption, with layout); scaled_mm: fast_accumulation, split_k, scheme; cutlass: tile_k, split_k, "
                         "split_mode, grain, sliced_k, residue")  # fmt: skip
-    add("--recorded", metavar="FILE", help="file of the choices of cuBLASLt's heuristic, recorded where the GPU is; for "
-                        f"scaled_mm the word mmaemu, for the {options.RECORDED_CHOICES}")  # fmt: skip
+    add("--recorded", metavar="FILE", help="file of the choices of cuBLASLt's heuristic, recorded where the GPU is; or, with "
+                        f"--library scaled_mm, the word mmaemu, which stands for {options.RECORDED_CHOICES}")  # fmt: skip
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
     parser.goes_without(("--library", "--config", "--recorded"), ("--profile",))

@@ -40,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--cubin",
         metavar="FILE.cubin",
-        help="count the instructions of the kernel's SASS and of its PTX, which shows whether ptxas contracted",
+        help="count the instructions of the kernel's SASS and of its PTX, which shows whether ptxas contracted products and "
+        "additions",
     )
     add("--html", metavar="FILE.html", help="write an HTML page with code, expressions and pictures")
     add("--picture", metavar="FILE.svg", help="draw the expression that most elements share")
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> Output:
         raise ValueError(f"got {len(args.kernels)} kernels, expected one to read or two to compare")
     if len(args.kernels) == 1 and args.other_grid:
         raise ValueError(
-            "--other-grid is the grid of a second kernel, got one kernel: name a second one, or leave it out"
+            "--other-grid is the grid of a second kernel, got one kernel: name a second kernel, or leave --other-grid out"
         )
     programs = [read_kernel(path, args) for path in args.kernels]
     if args.cubin:
@@ -69,14 +70,14 @@ def run(args: argparse.Namespace) -> Output:
     if args.arguments is None:
         for option in ("out", "html", "picture", "output", "rows", "fmad", "unit", "block", "other_grid"):
             if getattr(args, option) is not None:
-                raise ValueError(f"--{option.replace('_', '-')} needs --arguments, which are missing: give them")
+                raise ValueError(f"--{option.replace('_', '-')} needs --arguments, which are missing: give --arguments")
         return _described(programs)
     arguments = launch_arguments(args.arguments, args.seed)
     options: dict[str, Any] = {"unit": args.unit, "block": args.block}
     if len(programs) == 2:
         for option in ("out", "html", "picture", "rows"):
             if getattr(args, option):
-                raise ValueError(f"--{option} takes one kernel, got two: leave it out")
+                raise ValueError(f"--{option} takes one kernel, got two: leave --{option} out")
         grids = args.grid, args.other_grid or args.grid
         found = compiled.compare(
             *programs, arguments=arguments, grids=grids, output=args.output, seed=args.seed, **options
@@ -104,9 +105,9 @@ def _beside_sass(programs: list, args: argparse.Namespace) -> Output:
     from tensorcore_models.compiled.sass import beside_sass, disassembled
 
     if len(programs) != 1 or args.arguments is not None:
-        raise ValueError("--cubin takes the PTX of one kernel and no --arguments: leave the rest out")
+        raise ValueError("--cubin takes the PTX of one kernel: leave the second kernel and --arguments out")
     if args.fmad is not None:
-        raise ValueError("--cubin itself shows whether ptxas contracted, so --fmad has no effect: leave it out")
+        raise ValueError("--cubin itself shows whether ptxas contracted, so --fmad has no effect: leave --fmad out")
     if not isinstance(programs[0], PTXProgram):
         raise ValueError(
             "--cubin compares SASS with PTX, got a kernel that is not PTX: give its PTX, or leave --cubin out"

@@ -33,8 +33,8 @@ SUMMARY = "compute figures and tables of papers again"
 EXAMPLES = (
     ("--list", "all figures and tables, their papers and run times"),
     ("xue8a xue8b --out out", "two figures of the SGEMM-cube paper: table, JSON, CSV, picture"),
-    ("xue9b --step-orders sequential exact", "with another rounding inside of the cube's steps"),
-    ("khattak7 --quick --out out", "a figure with fewer and smaller points"),
+    ("xue9b --step-orders sequential exact", "a figure with two other roundings inside of the cube's steps"),
+    ("khattak7 --quick --out out", "a figure with fewer points and smaller products"),
     ("xue11 --chip 910B3", "a figure about speed, for another chip"),
 )
 
@@ -48,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
     add = drawn.add_argument
     add("--seed", type=int, metavar="N", help="first seed (default 0)")
     add("--repeats", type=int, metavar="N", help="number of seeds (default: the figure's own)")
-    add("--quick", action="store_true", help="compute fewer and smaller points")
+    add("--quick", action="store_true", help="compute fewer points, and smaller products for each")
     add(
         "--shape",
         nargs=3,

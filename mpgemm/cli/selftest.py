@@ -38,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
         "--rerun",
         type=Path,
         metavar="FILE",
-        help="compute a product again that a command found outside of its certified bound and wrote to FILE",
+        help="compute the product in FILE again, which a command wrote because a result was outside of its certified bound",
     )
     add("--json", action="store_true", help="print JSON")
     parser.goes_without(("--seconds",), ("--quick",))

@@ -41,7 +41,7 @@ QUESTION = "plan a block"
 SUMMARY = "simulate a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
 EXAMPLES = (
     ("--block 176,64,176 --trace trace.json", "one schedule; the trace opens in Perfetto"),
-    ("4096 4096 4096 --chip 910B3 --waterfall", "the causes that reduce the peak to this speed"),
+    ("4096 4096 4096 --chip 910B3 --waterfall", "the causes that reduce the chip's peak to the simulated speed"),
     ("--published", "predictions beside published numbers"),
 )
 
@@ -52,7 +52,11 @@ def add_arguments(parser: Parser) -> None:
     _add_schedule(parser.add_argument_group("schedule and simulation"))
     show = parser.add_argument_group("also show")
     add = show.add_argument
-    add("--waterfall", action="store_true", help="show by how much each cause reduces the peak to this speed")
+    add(
+        "--waterfall",
+        action="store_true",
+        help="show the causes that reduce the chip's peak to the simulated speed, with the share of each",
+    )
     add(
         "--bytes",
         action="store_true",
@@ -95,7 +99,11 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
         help="pipelined: a pipe starts its next transfer while the latency of the last one passes; serial: it waits (default "
         "pipelined)",
     )
-    add("--all-cores", action="store_true", help="simulate every core, in place of one core of each kind")
+    add(
+        "--all-cores",
+        action="store_true",
+        help="simulate every core, in place of one representative of the cores with equal work",
+    )
 
 
 def _add_files(group: argparse._ArgumentGroup) -> None:
@@ -137,7 +145,7 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     )
     add("--ping-pong", metavar="FILE", help="draw single and double buffers side by side, block by block")
     add("--occupancy", metavar="FILE", help="draw how much of each buffer is in use")
-    add("--waterfall-plot", metavar="FILE", help="draw the waterfall of --waterfall")
+    add("--waterfall-plot", metavar="FILE", help="draw the causes that --waterfall shows as a chart of bars")
     add_style_argument(group)
 
 
@@ -220,7 +228,7 @@ def _entered(args: argparse.Namespace, chip: ascend.Chip) -> Entered:
     if (record := read_knowledge(args.tiling)) is not None:
         if given := [f"--{name}" for name in ("layout", "operand", "template") if name in args.given]:
             raise ValueError(
-                f"{args.tiling} is a tiling of MatMulV3, which determines {', '.join(given)}: leave that out"
+                f"{args.tiling} is a tiling of MatMulV3, which determines {', '.join(given)}: leave {', '.join(given)} out"
             )
         return entered_knowledge(record, chip, args.tiling)
     options = {name: getattr(args, name) for name in ("layout", "warm", "dequantize", "unit_flag")}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mpgemm.testing.tolerance_result import Checked, Line, Statistical, Tolerance, Vacuity
 
 QUESTION = "debug a kernel"
-SUMMARY = "find what a kernel's test may allow, and what a tolerance would miss"
+SUMMARY = "find the tolerance for a kernel's test, and the errors that a given tolerance would miss"
 EXAMPLES = (
     ("--engine h100 --k 512", "what may a test of this kernel allow?"),
     (
@@ -50,7 +50,10 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     what = parser.add_argument_group("what is tested")
     add = what.add_argument
-    add("--engine", help="device (h100), path (h100/mma) or arch:name (default h100, with --method the method's own)")
+    add(
+        "--engine",
+        help="device (h100), path (h100/mma) or arch:name (default h100; with --method the default engine of the method)",
+    )
     add(
         "--operands",
         dest="format",
@@ -78,7 +81,12 @@ def add_arguments(parser: Parser) -> None:
     how = parser.add_argument_group("statistical tolerance")
     add = how.add_argument
     add("--quantile", type=float, default=0.99, help="fraction of whole products that must pass (default 0.99)")
-    add("--confidence", type=float, default=0.95, help="confidence of that fraction (default 0.95)")
+    add(
+        "--confidence",
+        type=float,
+        default=0.95,
+        help="confidence that at least the fraction --quantile passes (default 0.95)",
+    )
     check = parser.add_argument_group("judge a tolerance")
     add = check.add_argument
     add("--check-rtol", type=float, metavar="RTOL", help="relative tolerance to judge, as in numpy.allclose")

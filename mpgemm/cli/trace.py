@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> Output:
     predicted = args.second.startswith(PREFIX)
     if args.profile is not None and not predicted:
         raise ValueError(
-            f"--profile needs {PREFIX}DEVICE as the second run, got {args.second}: give that, or leave --profile out"
+            f"--profile needs {PREFIX}DEVICE as the second run, got {args.second}: give {PREFIX}DEVICE, or leave --profile out"
         )
     first = read_trace(args.first)
     device = args.second.removeprefix(PREFIX)

@@ -37,8 +37,11 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
     add("--addend", metavar="FILE", help="file of C0, if the result is A B + C0")
-    add("--methods", nargs="+", metavar="NAME", help="of the recovery methods, try only these (default: all)")
-    add("--gpu", help="the device that you suspect (h100, rtx4060, ...): its candidates come first, under its name")
+    add("--methods", nargs="+", metavar="NAME", help="recovery methods to try (default: all)")
+    add(
+        "--gpu",
+        help="the device that you suspect (h100, rtx4060, ...): candidates of this device come first, under its name",
+    )
     add_scale_arguments(parser)
     library = parser.add_argument_group("a library's kernel on that device, to try as well")
     add = library.add_argument

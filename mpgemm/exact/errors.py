@@ -261,7 +261,7 @@ class ErrorMeter:
         if fmt is None:
             raise TypeError(
                 f"computed has elements of type {computed.dtype}, expected a floating-point format; convert "
-                f"them, for example to float32"
+                f"computed, for example to float32"
             )
         return computed, fmt
 

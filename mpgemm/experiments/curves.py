@@ -120,7 +120,8 @@ def error_curves(
     row, given = get_distribution(name), dict(parameters or {})
     if axis.parameter and axis.parameter not in row.parameters:
         raise ValueError(
-            f"distribution {name!r} has no parameter {axis.parameter!r} for --over; take a distribution that has it, such as "
+            f"distribution {name!r} has no parameter {axis.parameter!r} for --over; take a distribution with this parameter, "
+            "such as "
             f"{axis.distribution}"
         )
     if axis.parameter in given:

@@ -79,7 +79,7 @@ def evaluate(
     lacking = [method.name for method in methods if not method.takes_addend]
     if lacking and any(case.addend is not None for case in cases):
         raise ValueError(
-            f"got a C, which these methods cannot add to a product: {', '.join(lacking)}; leave C or them out"
+            f"got a C, which these methods cannot add to a product: {', '.join(lacking)}; leave C or these methods out"
         )
     tasks = [
         Task(

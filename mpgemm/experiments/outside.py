@@ -94,7 +94,8 @@ def _read(path: Path) -> tuple[dict, JudgedProduct, np.ndarray]:
         ) from None
     if version != VERSION:
         raise ValueError(
-            f"{path} has version {version!r}, expected version {VERSION}; read it with the package that wrote it"
+            f"{path} has version {version!r}, expected version {VERSION}; read the file with the version of the package that "
+            "wrote it"
         )
     a, b, computed = (read_array(path, name) for name in ("a", "b", "computed"))
     c = read_array(path, "c") if "c" in names else None

@@ -248,7 +248,7 @@ def _engine(engine: Engine | str, fmt: str | None) -> Engine:
     check_sums_outside(engine)
     if engine.scale_format is not None:
         raise ValueError(
-            f"{engine.label} takes block scales, which promotion does not; take a unit without block scales"
+            f"{engine.label} takes block scales, which promotion does not support; take a unit without block scales"
         )
     return engine
 
@@ -273,7 +273,7 @@ def _checked(a, b) -> Data:
         )
     if not (np.isfinite(a.astype(np.float64)).all() and np.isfinite(b.astype(np.float64)).all()):
         raise ValueError(
-            "a or b holds infinities or NaN, expected finite values, because no interval reaches the wanted error"
+            "a or b holds infinities or NaN, expected finite values, because otherwise no interval reaches the wanted error"
         )
     return Data(a, b)
 

@@ -137,7 +137,8 @@ def side_by_side(method, a, b, c=None, engines=("a100", "h100"), **options) -> S
     for run in runs:
         if run.row.kind != "words":
             raise ValueError(
-                f"{run.row.name} multiplies integers, exactly on every engine, so nothing can differ; take a method on words"
+                f"{run.row.name} multiplies integers, which is exact on every engine, so no result can differ; take a method "
+                "with floating-point words"
             )
         for words in run.words():
             if not all(np.isfinite(tcm.decode(word, run.word_format)).all() for word in words):

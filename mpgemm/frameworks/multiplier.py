@@ -92,7 +92,8 @@ class Multiplier:
     def __post_init__(self):
         if self.recipe is not None and (self.k_order != "sequential" or self.promote_every is not None):
             raise ValueError(
-                "got recipe and k_order or promote_every, but a recipe states the order of k: leave these out"
+                "got recipe and k_order or promote_every, but a recipe states the order of k: leave k_order and promote_every "
+                "out"
             )
         self._recipe = recipe_chooser(self.recipe)
         self.device, self.path, self.engine = _target(self.target)

@@ -62,7 +62,7 @@ def check_convolution(
         if size + 2 * padding < dilation * (kernel - 1) + 1:
             raise ValueError(
                 f"convolution: got a kernel of size {dilation * (kernel - 1) + 1} on a padded input of size "
-                f"{size + 2 * padding}, expected a kernel that fits into it"
+                f"{size + 2 * padding}, expected a kernel that is not larger than the padded input"
             )
 
 

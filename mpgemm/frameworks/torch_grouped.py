@@ -112,7 +112,9 @@ def _scales_of_groups(op, side: str, scale: TorchScale, dims: int, parts, rows: 
     if not scale.blocks and scale.rule is not None and scale.rule.name != "per row and column":
         raise ValueError(f"{op}: scale_{side} is {scale.rule.name}, expected per row and column, mx or nvfp4")
     if scale.blocks and not scale.tiled:
-        raise ValueError(f"{op}: scale_{side} is not swizzled, expected block scales in tiles of 128 x 4: swizzle them")
+        raise ValueError(
+            f"{op}: scale_{side} is not swizzled, expected block scales in tiles of 128 x 4: swizzle the scales"
+        )
     sizes = [(part.a.shape[0] if side == "a" else part.b.shape[1], part.a.shape[1]) for part in parts]
     if dims == 3:
         factors = list(scale.factors) if len(scale.factors) == len(parts) else []

@@ -127,7 +127,7 @@ class Emulation(TorchDispatchMode):
                 advice = _INSTEAD.get(name.rstrip("_"), "write it with torch.matmul")
                 raise NotImplementedError(f"{name}: its products are not emulated: {advice}, or pass strict=False")
             if any(isinstance(x, torch.Tensor) and x.layout != torch.strided for x in args):
-                raise TypeError(f"{name} got a sparse tensor, expected a dense one: convert it with .to_dense()")
+                raise TypeError(f"{name} got a sparse tensor, expected a dense tensor: convert it with .to_dense()")
             ends = {k: v for k, v in kwargs.items() if k != "out"}
             there = name in SCALED and on_gpu(args[0])
             found = from_host(self, handler, args, ends) if there else handler(self, *args, **ends)

@@ -62,7 +62,7 @@ def check_libraries(libraries: str, devices: list[str]) -> None:
     if len(devices) != 1 or canonical_device(devices[0]) not in LIBRARIES[libraries]:
         raise ValueError(
             f"libraries={libraries!r} got the engines {', '.join(devices)}, expected {' or '.join(LIBRARIES[libraries])}, "
-            "where its operations were recorded: name that engine, or leave libraries out"
+            "where these operations were recorded: name this engine, or leave libraries out"
         )
 
 

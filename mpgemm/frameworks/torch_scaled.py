@@ -231,7 +231,7 @@ def int_mm(run, a, b):
     arrays = [x.detach().numpy() for x in (a, b)]
     for x, name in zip((a, b), ("self", "mat2"), strict=True):
         if x.dtype != torch.int8:
-            raise TypeError(f"_int_mm: {name} is {x.dtype}, expected torch.int8: convert it with .to()")
+            raise TypeError(f"_int_mm: {name} is {x.dtype}, expected torch.int8: convert {name} with .to(torch.int8)")
     (m, k), n = arrays[0].shape, arrays[1].shape[1]
     product = Product("_int_mm", m, k, n, "s8", "s8", "s32", "s32")
 

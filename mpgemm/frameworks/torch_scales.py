@@ -56,7 +56,7 @@ def unswizzled(scales: np.ndarray, across: int, along: int) -> np.ndarray:
     if scales.size != tiled_size(across, along):
         raise ValueError(
             f"got {scales.size} block scales for {across} rows and {along} blocks of k, expected {tiled_size(across, along)}, "
-            f"padded to tiles of 128 x 4: swizzle them, or call torch.nn.functional.scaled_mm with SwizzleType.NO_SWIZZLE"
+            f"padded to tiles of 128 x 4: swizzle the scales, or call torch.nn.functional.scaled_mm with SwizzleType.NO_SWIZZLE"
         )
     tiles = scales.reshape(rows, columns, BESIDE, TILE[0] // BESIDE, TILE[1])
     return tiles.transpose(0, 3, 2, 1, 4).reshape(rows * TILE[0], columns * TILE[1])[:across, :along]

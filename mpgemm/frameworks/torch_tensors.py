@@ -27,7 +27,7 @@ def format_of(dtype: torch.dtype, name: str) -> str:
     """Return the format of a torch type. Raises TypeError if no matrix unit multiplies it."""
     if dtype not in FORMATS:
         raise TypeError(
-            f"{name} is {dtype}, expected one of {', '.join(str(t) for t in FORMATS)}: convert it with .to()"
+            f"{name} is {dtype}, expected one of {', '.join(str(t) for t in FORMATS)}: convert {name} with .to()"
         )
     return FORMATS[dtype]
 

@@ -331,7 +331,7 @@ def _values(handle) -> tuple[str, np.ndarray]:
     if name == "int32":
         return "s32", handle.data
     if name not in FORMATS:
-        raise ValueError(f"tl.dot got {name}, expected one of {', '.join(FORMATS)}: convert it with .to()")
+        raise ValueError(f"tl.dot got {name}, expected one of {', '.join(FORMATS)}: convert the operand with .to()")
     fmt, dtype = FORMATS[name]
     return fmt, handle.data.view(dtype)
 

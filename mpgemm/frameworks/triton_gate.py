@@ -55,7 +55,7 @@ def assert_triton_matches(
     if arch not in TARGETS or TARGETS[arch][0] != "cuda":
         known = ", ".join(name for name, row in TARGETS.items() if row[0] == "cuda")
         raise ValueError(f"target is {target!r}, for which Triton compiles no PTX: give a device of {known}")
-    given = [(_copied(x), _copied(x)) for x in arguments]
+    given = [(_copied(x, i), _copied(x, i)) for i, x in enumerate(arguments)]
     emulated, run = zip(*given, strict=True) if given else ((), ())
     with emulate(target, compiler="ask") as emulation:
         kernel[tuple(grid)](*emulated, **options)
@@ -71,10 +71,13 @@ def assert_triton_matches(
     return emulation.report()
 
 
-def _copied(argument: Any) -> Any:
+def _copied(argument: Any, index: int) -> Any:
     if isinstance(argument, torch.Tensor):
         if not argument.is_contiguous():
-            raise ValueError(f"a tensor of shape {tuple(argument.shape)} is not contiguous: pass .contiguous()")
+            raise ValueError(
+                f"argument {index}, a tensor of shape {tuple(argument.shape)}, is not contiguous: pass the argument as "
+                "x.contiguous()"
+            )
         return argument.clone()
     return argument
 

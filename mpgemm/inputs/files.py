@@ -166,7 +166,9 @@ def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     version = np.lib.format.read_magic(stream)
     reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
     if reader is None:
-        raise ValueError(f"it has version {version[0]}.{version[1]} of the format, expected 1.0 or 2.0: save it again")
+        raise ValueError(
+            f"its format has version {version[0]}.{version[1]}, expected 1.0 or 2.0: save the array again with numpy.save"
+        )
     size = stream.read(2 if version == (1, 0) else 4)
     text = stream.read(int.from_bytes(size, "little"))
     # of ml_dtypes' types NumPy writes float8_e5m2 alone as a float of one byte, a type that it then does not read
@@ -174,7 +176,7 @@ def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     shape, fortran_order, dtype = reader(io.BytesIO(size + text.replace(b"'<f1'", b"'|V1'")))
     dtype = np.dtype(ml_dtypes.float8_e5m2) if e5m2 else dtype
     if dtype.hasobject:
-        raise ValueError("it holds Python objects, expected numbers: save a numeric array")
+        raise ValueError("the array holds Python objects, expected numbers: save a numeric array")
     return shape, fortran_order, dtype
 
 
@@ -201,7 +203,7 @@ def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np
     count, left = math.prod(shape), size - stream.tell()
     if left != count * dtype.itemsize:
         raise ValueError(
-            f"its header states {count * dtype.itemsize} bytes of numbers, but the file has {left}: copy it again"
+            f"its header states {count * dtype.itemsize} bytes of numbers, but the file has {left}: copy the file again"
         )
     data = bytearray(left)
     view, at = memoryview(data), 0
@@ -209,7 +211,7 @@ def _read_array(stream: IO[bytes], size: int, path: Path, wanted: _Wanted) -> np
         view[at : at + len(part)] = part
         at += len(part)
     if at < left:
-        raise ValueError(f"its header states {left} bytes of numbers, but the file has {at}: copy it again")
+        raise ValueError(f"its header states {left} bytes of numbers, but the file has {at}: copy the file again")
     array = np.frombuffer(data, dtype)
     return array.reshape(shape[::-1]).T if fortran_order else array.reshape(shape)
 
@@ -280,7 +282,9 @@ def _read_csv(path: Path, name: str | None) -> np.ndarray:
         widths = {len(row) for _, row in rows}
         if len(widths) != 1:
             raise ValueError(
-                f"its rows have {sorted(widths)} numbers, expected equally many" if rows else "it holds no numbers"
+                f"its rows have {sorted(widths)} numbers, expected rows of equal length"
+                if rows
+                else "it holds no numbers"
             )
         return np.array([[_csv_number(cell, line, column) for column, cell in enumerate(row, 1)] for line, row in rows])
 
@@ -399,12 +403,14 @@ def _read_mtx(path: Path, name: str | None) -> np.ndarray:
         if field == "complex" or symmetry == "hermitian":
             raise _Refused(f"{path} holds a {field} {symmetry} matrix, expected real numbers: save its real part")
         if symmetry != "general" and rows != columns:
-            raise ValueError(f"it is {rows} x {columns}, but a {symmetry} matrix must be square: correct the header")
+            raise ValueError(
+                f"it is {rows} x {columns}, but a {symmetry} matrix must be square: correct the header of the file"
+            )
         _check_size((rows, columns), 8, path)
         # Each value takes at least two bytes, a digit and a separator; a symmetric file has half of the values.
         if entries // (1 if symmetry == "general" else 3) > path.stat().st_size:
             raise ValueError(
-                f"its header states {entries} values, but the file has {path.stat().st_size} bytes: copy it again"
+                f"its header states {entries} values, but the file has {path.stat().st_size} bytes: copy the file again"
             )
         matrix = mm.mmread(path)
     dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()

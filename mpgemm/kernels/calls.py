@@ -162,7 +162,7 @@ class MatmulPlan:
         """
         if isinstance(self._device, KernelTarget):
             raise ValueError(
-                f"this plan was compiled for {self.target.name} without a device, so it cannot run: make it with "
+                f"this plan was compiled for {self.target.name} without a device, so it cannot run: make the plan with "
                 "kernels.plan(..., device=a.device)"
             )
         batch, m, n, k = self._product.sizes
@@ -174,13 +174,14 @@ class MatmulPlan:
         result = torch.empty(shape, dtype=kind, device=a.device) if out is None else _checked_end(out, "out", a, kind)
         if result.shape != shape:
             raise ValueError(
-                f"out has shape {tuple(result.shape)}, expected {tuple(shape)}: leave it out or give that shape"
+                f"out has shape {tuple(result.shape)}, expected {tuple(shape)}: give a tensor of this shape, or call without "
+                "out="
             )
         if out is not None:
             place = out.untyped_storage().data_ptr()
             if any(x is not None and x is not out and x.untyped_storage().data_ptr() == place for x in (a, b, c, bias)):
                 raise ValueError(
-                    "out shares memory with an operand: leave it out, or call kernels.matmul, which copies"
+                    "out shares memory with an operand: call without out=, or call kernels.matmul, which copies"
                 )
         tensors = {"a": a, "b": b, "out": result}
         if bias is not None or self._product.epilogue.bias is not None:
@@ -214,7 +215,7 @@ class MatmulPlan:
         side = self._product.epilogue.bias
         if side is None:
             raise ValueError(
-                "got a bias, but this plan has none: make one with kernels.plan(..., bias='column') or 'row'"
+                "got a bias, but this plan has no bias: make a plan with kernels.plan(..., bias='column') or 'row'"
             )
         if bias is None:
             raise ValueError(f"got no bias, but this plan adds one number for each {side}: call plan(a, b, bias=...)")
@@ -246,7 +247,7 @@ def _matrix_strides(x: torch.Tensor) -> tuple[int, int, int]:
 def _checked_end(x: torch.Tensor, name: str, a: torch.Tensor, kind: torch.dtype = torch.float32) -> torch.Tensor:
     if not isinstance(x, torch.Tensor) or x.dtype != kind or x.layout != torch.strided or x.device != a.device:
         what = f"{x.dtype} on {x.device}" if isinstance(x, torch.Tensor) else type(x).__name__
-        raise TypeError(f"{name} is {what}, expected a dense tensor of {kind} on {a.device}: convert it with .to()")
+        raise TypeError(f"{name} is {what}, expected a dense tensor of {kind} on {a.device}: convert {name} with .to()")
     return x
 
 
@@ -316,7 +317,7 @@ def plan(
             raise ValueError(f"{name} is {size!r}, expected an integer of at least 1")
     method = spelled(method, {})
     if method.partition(":")[0] == RESIDUES:
-        raise ValueError(f"method is {method}, which no plan runs: call kernels.matmul")
+        raise ValueError(f"method is {method}, for which plans do not exist: call kernels.matmul")
     for name, kind in (("a_dtype", a_dtype), ("b_dtype", b_dtype)):
         if kind not in OPERANDS:
             raise ValueError(f"{name} is {kind}, expected float32, bfloat16 or float16")
@@ -326,7 +327,7 @@ def plan(
     epilogue = FusedEpilogue(bias, activation, TYPES[out_dtype])
     if row.name.startswith("bf16xfp32") and a_dtype != torch.bfloat16:
         raise ValueError(
-            f"a_dtype is {a_dtype}, but method {method} expects torch.bfloat16: give that, or another method"
+            f"a_dtype is {a_dtype}, but method {method} expects torch.bfloat16: give this type, or another method"
         )
     target = _planned_for(device)
 

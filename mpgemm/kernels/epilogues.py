@@ -75,7 +75,7 @@ class FusedEpilogue:
         if target.backend != "cuda" and self.activation not in (None, "relu"):
             raise ValueError(
                 f"activation {self.activation!r} needs instructions of NVIDIA's GPUs, which {target.name} lacks: take 'relu', "
-                "or leave it out and apply torch's function to the result"
+                "or leave activation out and apply torch's function to the result"
             )
 
     def of(self, value: np.ndarray, bias: np.ndarray | None = None, unit: str = "hopper") -> np.ndarray:

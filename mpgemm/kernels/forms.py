@@ -141,7 +141,7 @@ def kernel_form(row: RecoveryMethod) -> KernelForm:
         )
     if row.overflow == "saturate":
         raise ValueError(
-            f"method {row.name!r} saturates words, but in kernels words that overflow are infinite: turn it off"
+            f"method {row.name!r} saturates words that overflow, but in kernels these words are infinite: give overflow='inf'"
         )
     sums = sums_of(row)
     if sums is None:
@@ -174,19 +174,21 @@ def _tile(row: RecoveryMethod, chains: tuple[int, ...], restarts: tuple[bool, ..
     if shared:
         if not isinstance(row.order, int):
             raise ValueError(
-                f"method {row.name!r} has order {row.order!r}, but in a kernel the products of a chain take turns at every "
+                f"method {row.name!r} has order {row.order!r}, but in a kernel the products of words in a chain alternate "
+                "after every "
                 "tile of k: give order the depth of a tile, such as 64"
             )
         wanted.add(row.order)
     elif inside and row.order != "term" and row.order != row.restart_every:
         raise ValueError(
-            f"method {row.name!r} has order {row.order!r}, but in a tile a kernel adds one product of words after the other: "
+            f"method {row.name!r} has order {row.order!r}, but in a tile a kernel adds all of one product of words before the "
+            "next: "
             "give order='term'"
         )
     if len(wanted) > 1:
         raise ValueError(
             f"method {row.name!r} has order {row.order} and restart_every {row.restart_every}, but both are the depth of a "
-            "kernel's tile: give them one number"
+            "kernel's tile: give both the same number"
         )
     tile = wanted.pop() if wanted else None
     if tile is not None and (tile < 16 or tile & (tile - 1) or tile > 256):

@@ -112,11 +112,11 @@ def split(
         raise ValueError(f"side is {side!r}, expected 'a' or 'b'")
     text = spelled(method, options)
     if text.partition(":")[0] == RESIDUES:
-        raise ValueError(f"method is {text}, whose operands cannot be split before: pass the tensors to matmul")
+        raise ValueError(f"method is {text}, whose operands cannot be split beforehand: pass the tensors to matmul")
     row = recipe(text, scale, repair)
     _check_type(x, side, text)
     if x.dim() not in (2, 3):
-        raise ValueError(f"{side} has shape {tuple(x.shape)}, expected two or three dimensions: reshape it")
+        raise ValueError(f"{side} has shape {tuple(x.shape)}, expected two or three dimensions: reshape {side}")
     source = x if x.dim() == 3 else x[None]
     words = exponents = None
     if devices.device_target(x.device) is not None:
@@ -292,7 +292,8 @@ def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
         if (x.method, x.scale, x.repair) != given:
             raise ValueError(
                 f"{'ab'[x.side]} was split for method {x.method}, scale {x.scale}, repair {x.repair}, but this product has "
-                f"{given[0]}, {given[1]}, {given[2]}: split it for these, or leave them out"
+                "method "
+                f"{given[0]}, scale {given[1]}, repair {given[2]}: split {'ab'[x.side]} with these options, or leave them out"
             )
     return given
 
@@ -304,7 +305,8 @@ def _check_type(x, side: str, method: str) -> None:
         raise TypeError(f"{side} is {x.layout}, expected a dense tensor: give {side}.to_dense()")
     if x.dtype not in OPERANDS:
         raise TypeError(
-            f"{side} is {x.dtype}, expected float32, bfloat16 or float16: convert it with .float(), or take method {RESIDUES} "
+            f"{side} is {x.dtype}, expected float32, bfloat16 or float16: convert {side} with .float(), or take method "
+            f"{RESIDUES} "
             "for float64"
         )
     if side == "a" and method.startswith("bf16xfp32") and x.dtype != torch.bfloat16:
@@ -365,16 +367,18 @@ def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, added: torch.dt
         places = ", ".join(f"{name} on {device}" for name, device in found.items())
         raise ValueError(f"got {places}, expected one device: move tensors with .to()")
     if out is not None and tuple(out.shape) != tuple(shape):
-        raise ValueError(f"out has shape {tuple(out.shape)}, expected {tuple(shape)}: leave it out or give that shape")
+        raise ValueError(
+            f"out has shape {tuple(out.shape)}, expected {tuple(shape)}: give a tensor of this shape, or call without out="
+        )
     if out is not None and _needs_gradient(a, b, c, out):
         raise ValueError(
-            "got out in a call with gradients, which do not flow through it: leave it out, or use torch.no_grad()"
+            "got out in a call with gradients, which do not flow through out: call without out=, or under torch.no_grad()"
         )
     try:
         c is None or c.expand(shape)
     except RuntimeError:
         raise ValueError(
-            f"c has shape {tuple(c.shape)}, expected one that can be broadcast to {tuple(shape)}"
+            f"c has shape {tuple(c.shape)}, expected a shape that can be broadcast to {tuple(shape)}"
         ) from None
 
 
@@ -400,7 +404,7 @@ def _epilogue(bias, activation, out_dtype, a: torch.Tensor, b: torch.Tensor, lin
         kind = bias.dtype if isinstance(bias, torch.Tensor) else type(bias).__name__
         raise TypeError(f"bias is {kind}, expected a dense tensor of float32, bfloat16 or float16")
     if bias.device != a.device:
-        raise ValueError(f"bias is on {bias.device}, expected the operands' device {a.device}: move it with .to()")
+        raise ValueError(f"bias is on {bias.device}, expected the operands' device {a.device}: move bias with .to()")
     m, n = (a.shape[-2], b.shape[-1]) if min(a.dim(), b.dim()) > 1 else (0, 0)
     if n and bias.shape in ((n,), (1, n)):
         return FusedEpilogue("column", activation, TYPES[out_dtype]), bias.reshape(n).contiguous()
@@ -415,10 +419,13 @@ def _epilogue(bias, activation, out_dtype, a: torch.Tensor, b: torch.Tensor, lin
 def _check_epilogue(verify: bool, a, b, c, bias) -> None:
     """Refuse an epilogue where verify or gradients forbid it, with a ValueError."""
     if verify:
-        raise ValueError("verify has no bound for bias, activation and out_dtype: leave these out, or leave verify out")
+        raise ValueError(
+            "verify has no bound for bias, activation and out_dtype: leave these three out, or leave verify out"
+        )
     if _needs_gradient(a, b, c, bias):
         raise ValueError(
-            "a product with bias, activation or out_dtype has no gradient: call it under torch.no_grad(), or pass c=bias and "
+            "a product with bias, activation or out_dtype has no gradient: call matmul under torch.no_grad(), or pass c=bias "
+            "and "
             "apply torch's function to the result"
         )
 
@@ -427,7 +434,8 @@ def _check_doubles(method, scale, repair, bias, activation, out_dtype) -> None:
     """Refuse options that have no effect on the method of residues, with a ValueError."""
     if scale is not None or repair is not None:
         raise ValueError(
-            f"got scale or repair, but method {method} always scales rows and columns and needs no repair: leave them out"
+            f"got scale or repair, but method {method} always scales rows and columns and needs no repair: leave scale and "
+            "repair out"
         )
     if bias is not None or activation is not None or out_dtype != torch.float32:
         raise ValueError(
@@ -443,10 +451,10 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
         if not isinstance(x, torch.Tensor) or x.dtype != torch.float64:
             kind = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
             raise TypeError(
-                f"{side} is {kind}, but method {method} expects tensors of float64: convert it with .double()"
+                f"{side} is {kind}, but method {method} expects tensors of float64: convert {side} with .double()"
             )
     if _needs_gradient(a, b, c):
-        raise ValueError(f"method {method} has no gradient: call it under torch.no_grad(), or on detached tensors")
+        raise ValueError(f"method {method} has no gradient: call matmul under torch.no_grad(), or on detached tensors")
     shape, x, y = _batches(a, b)
     tiles = checked_configuration(config)
     if tiles == TUNED:

@@ -79,12 +79,12 @@ def check_triton(s: Kernel) -> None:
         )
     b = s.blocking
     if wrong := [size for size in (b.bm, b.bk, b.bn) if size & (size - 1)]:
-        near = " and ".join(
-            f"{size}: {below} or {2 * below}" for size in wrong for below in [1 << size.bit_length() - 1]
+        near = ", ".join(
+            f"{below} or {2 * below} for {size}" for size in wrong for below in [1 << size.bit_length() - 1]
         )
         raise ValueError(
-            f"this plan's block is {b}, but Triton's blocks are powers of two: give such a --block (next to {near}), or leave "
-            "it out"
+            f"this plan has the block {b}, but sizes of Triton's blocks must be powers of two: give --block with {near}, or "
+            "leave --block out"
         )
     if not is_said_by(s, "triton"):
         raise ValueError(

@@ -33,7 +33,7 @@ def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
     c = given.astype(dtype)
     if ((c != given) & ~np.isnan(given)).any():
         raise ValueError(
-            f"c has values that {np.dtype(dtype).name}, the format of the addition, cannot represent; round it first"
+            f"c has values that {np.dtype(dtype).name}, the format of the addition, cannot represent; round c first"
         )
     return c
 
@@ -201,7 +201,7 @@ class EngineArithmetic(Arithmetic):
         if lost.any():
             raise ValueError(
                 f"c: {int(lost.sum())} of {c.size} values are not representable in {self.dtype.name}, the format of "
-                f"the addition; round them first"
+                f"the addition; round c first"
             )
         return value
 

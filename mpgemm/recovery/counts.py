@@ -135,7 +135,7 @@ def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
     control = row.count
     if control is None:
         raise ValueError(
-            f"method {row.name!r} has a fixed number of words; give slices=auto or moduli=auto to choose it"
+            f"method {row.name!r} has a fixed number of words; give slices=auto or moduli=auto, which choose the number"
         )
     result = result_format(row, a, b)
     holds = RESULT_BITS[result]
@@ -192,7 +192,8 @@ def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, 
     candidates = list(counts_of(row, operands.a.shape[1]))
     if not candidates:
         raise ValueError(
-            f"method {row.name!r}: k = {operands.a.shape[1]} is too long for every number of moduli; multiply parts of k"
+            f"method {row.name!r}: k = {operands.a.shape[1]} is too long for every number of moduli; multiply parts of k and "
+            "add the results"
         )
     measured: dict[int, tuple[float, tuple[int, int]]] = {}
 

@@ -68,7 +68,7 @@ def _parsed(text: str) -> dict:
         if not separator:
             raise ValueError(f"got the method option {item!r}, expected NAME=VALUE")
         if key in options:
-            raise ValueError(f"method option {key!r} is given twice; give it once")
+            raise ValueError(f"method option {key!r} is given twice; give each option once")
         if value in ("True", "False", "true", "false"):
             options[key] = value.lower() == "true"
         else:

@@ -14,7 +14,7 @@ def read_tables(path: Path) -> list[Table]:
         parts = _parts(text, path.stem)
         return [_table(title, list(csv.reader(io.StringIO(body)))) for title, body in parts]
     except (csv.Error, UnicodeDecodeError, ValueError) as error:
-        raise ValueError(f"{path.name} cannot be read as CSV tables ({error}); write it again") from None
+        raise ValueError(f"{path.name} cannot be read as CSV tables ({error}); write the file again") from None
 
 
 def without_constants(table: Table) -> tuple[Table, dict[str, object]]:

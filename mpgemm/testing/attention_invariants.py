@@ -62,7 +62,8 @@ def check_attention_invariants(
     packed = options.get("cu_seqlens_q") is not None or options.get("block_table") is not None
     if options.get("causal") and packed:
         raise ValueError(
-            "the check of later keys needs the layout (..., heads, rows, d), got packed or paged operands: leave them out"
+            "the check of later keys needs the layout (..., heads, rows, d), got packed or paged operands: give operands of "
+            "this layout"
         )
     ones = np.ones_like(v)
     found = check_attention(attention(q, k, ones), q, k, ones, engine=engine, **options)

@@ -161,7 +161,7 @@ def _sequences(out, q, queries, parts, v) -> Iterator[AttentionHead]:
     if len(queries) != len(parts) or out.shape != (*q.shape[:-1], v.shape[-1]):
         raise ValueError(
             f"out is {out.shape}, q {q.shape}, with {len(queries)} sequences of queries and {len(parts)} of keys: expected out "
-            f"of {(*q.shape[:-1], v.shape[-1])} and as many"
+            f"of {(*q.shape[:-1], v.shape[-1])} and equal numbers of sequences"
         )
     for number, (rows, (k, value)) in enumerate(zip(queries, parts, strict=True)):
         heads, kv_heads = q.shape[-2], k.shape[1]

@@ -28,7 +28,7 @@ def check_tf32(arrays: list[np.ndarray]) -> None:
         if lost.any():
             raise ValueError(
                 f"{name}: {np.count_nonzero(lost)} of {lost.size} values are not representable in tf32; state how "
-                f"the kernel's library rounds them with input_rounding= (--input-rounding): {tf32_owners()}"
+                f"the kernel's library rounds these values with input_rounding= (--input-rounding): {tf32_owners()}"
             )
 
 
@@ -46,9 +46,9 @@ def ends_of(alpha: Any, beta: Any, c: Any, scale_a: Any, scale_b: Any) -> Kernel
     if found == (1.0, 1.0):
         return None
     if found.beta != 1 and c is None:
-        raise ValueError("beta needs c: give c, or leave beta out")
+        raise ValueError("got beta without c: give c, or leave beta out")
     if found.alpha != 1 and (scale_a is not None or scale_b is not None):
-        raise ValueError("alpha cannot be combined with scales: multiply it into scale_a")
+        raise ValueError("got alpha together with scales: multiply alpha into scale_a, and leave alpha out")
     return found
 
 

@@ -316,7 +316,7 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: S
     formats = [INTEGERS.get(x.dtype.name) or tcm.format_of_dtype(x.dtype) for x in (a, b)]
     if None in formats:
         raise TypeError(
-            f"a is {a.dtype} and b is {b.dtype}, expected formats of a matrix unit: convert them, or name an instruction "
+            f"a is {a.dtype} and b is {b.dtype}, expected formats of a matrix unit: convert a and b, or name an instruction "
             "'arch:name'"
         )
     names = [fmt.name for fmt in formats if fmt is not None]
@@ -450,9 +450,7 @@ def kernel_case(
     added = None if c is None else broadcast(tcm.as_array(c, "c"), m, n, "c")
     if ends is not None and ends.beta != 1 and added is not None:
         if not np.array_equal(added.astype(np.float32).astype(np.float64), added, equal_nan=True):
-            raise ValueError(
-                "C holds values that FP32 cannot represent, but beta C is formed in FP32: round them first"
-            )
+            raise ValueError("C holds values that FP32 cannot represent, but beta C is formed in FP32: round C first")
         # The product is exact in 48 bits; with beta = 0 C is not read, even if it is NaN.
         added = ends.beta * added if ends.beta else None
     done = epilogue_of(epilogue, None if residual is None else tcm.as_array(residual, "residual"), m, n)

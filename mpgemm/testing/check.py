@@ -156,7 +156,8 @@ def check_gemm(
         return failed(found.summary, [found.first], found.outside, found.place, Diagnosis(found.suspects))
     if ends != (None, None, None, None):
         raise ValueError(
-            f"zero points and scale_out need an output of int32, int8 or uint8, got {computed.dtype}: leave them out"
+            f"zero points and scale_out need an output of int32, int8 or uint8, got {computed.dtype}: leave zero points and "
+            "scale_out out"
         )
     fmt = format_of_result(computed, ", int32, int8 or uint8")
     case = gemm_tolerance(engine, a, b, c, out_format=fmt.name, **options)

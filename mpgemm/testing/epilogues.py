@@ -211,7 +211,9 @@ def epilogue_of(given: Any, residual: Any, m: int, n: int) -> KernelEpilogue | N
     """
     if given is None:
         if residual is not None:
-            raise ValueError("residual needs an epilogue that adds it: take epilogue='residual', or 'relu+residual'")
+            raise ValueError(
+                "got residual without an epilogue that adds it: take epilogue='residual', or 'relu+residual'"
+            )
         return None
     if not isinstance(given, str):
         return _callers(given, residual)
@@ -248,7 +250,7 @@ def _step(word: str, given: str) -> _Step:
 def _callers(given: Any, residual: Any) -> KernelEpilogue:
     """Return the epilogue of a caller's function with its Lipschitz constant, or with its interval form."""
     if residual is not None:
-        raise ValueError("a function that you pass adds its own residual: leave residual out")
+        raise ValueError("got residual with a function as epilogue, which adds its residual itself: leave residual out")
     if isinstance(given, tuple) and len(given) == 2 and callable(given[0]):
         lipschitz = float(given[1])
         if not 0 <= lipschitz < _INF:

@@ -79,7 +79,7 @@ def check_integers(
         if scaled or zero_out is not None:
             raise ValueError(
                 "scales and zero_out are for requantised 8-bit outputs, but out is int32 and holds the sums themselves: "
-                "leave them out"
+                "leave scales and zero_out out"
             )
         wrong, expected, how = out != sums, sums, "exact sums"
     else:

@@ -69,7 +69,7 @@ def assert_bits(
         expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
     elif case is None or scale != 1:
         raise ValueError(
-            "scale_a, scale_b and epilogue need an engine as the recipe and no scale: leave them or scale out"
+            "scale_a, scale_b and epilogue can be combined neither with a recipe nor with scale: give an engine and no scale"
         )
     else:
         expected = _chain_of(case)

@@ -124,7 +124,9 @@ def tolerance(
     population: Population | None
     if isinstance(kernel, KernelCase):
         if data is not None or draws is not None:
-            raise ValueError("a case contains its data: leave data and draws out")
+            raise ValueError(
+                "got a case together with data or draws, but a case contains its data: leave data and draws out"
+            )
         if kernel.epilogue is not None:
             raise ValueError(f"rtol and atol concern the sums: leave the epilogue {kernel.epilogue.name} out")
         product, population = kernel.product, _orders_of(kernel.product, kernel.data)
@@ -150,9 +152,9 @@ def _population(product, k, data, draws: Draws | None, scale_a, scale_b) -> Popu
     """Return the source of products: a distribution, or the data in other orders; None without both."""
     if draws is not None:
         if data is not None:
-            raise ValueError("give data or a distribution, not both")
+            raise ValueError("got data and a distribution, expected one of them: leave one out")
         if k is None:
-            raise ValueError("a distribution needs k, the length of the dot products")
+            raise ValueError("got a distribution without k: give k, the length of the dot products")
         sizes = (draws.shape[0], _length(k), draws.shape[1])
         return Drawn(shape=sizes, distribution=draws.distribution, seed=draws.seed, parameters=dict(draws.parameters))
     return None if data is None else _orders_of(product, _given(data, scale_a, scale_b, product.engine))
@@ -216,10 +218,12 @@ def kernel_of(
         if promote_every is not None or k_order != "sequential" or splits != 1:
             raise ValueError("a method fixes its own order of additions: leave promote_every, k_order and splits out")
         if fmt is not None:
-            raise ValueError("a method has its own word format: leave fmt out, or give it as the method's option")
+            raise ValueError(
+                "a method has its own word format: leave fmt out, or give the format as an option of the method"
+            )
         return MethodProduct(row, resolve_engine(engine, row), narrow)
     if engine is None:
-        raise ValueError("a tolerance needs an engine or a method")
+        raise ValueError("got neither an engine nor a method: give one of them")
     engine = plain_engine(engine, fmt) if isinstance(engine, str) else engine
     if engine.formats[3].name == (narrow.name if narrow else None):
         narrow = None
@@ -304,9 +308,9 @@ def _rounded_output(relative: float, absolute: float, fmt: Format | None, lines:
 
 def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
     if scale_a is not None or scale_b is not None:
-        raise ValueError("scale_a and scale_b need data")
+        raise ValueError("got scale_a or scale_b without data: give data, or leave the scales out")
     if k is None:
-        raise ValueError("a tolerance needs k, the length of the dot products, or data")
+        raise ValueError("got neither k nor data: give k, the length of the dot products, or data")
     if not isinstance(product, EngineProduct):
         raise ValueError(
             f"the rounding errors of the words of {product.label} depend on the operands: give data or a distribution"

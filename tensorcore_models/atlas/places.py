@@ -19,7 +19,7 @@ def catalogued(row: Instruction) -> Instruction:
     ]
     if not same:
         raise ValueError(
-            f"{row} is not a row of the catalogue, so it has no page: name an instruction that list_instructions() has"
+            f"{row} is not in the catalogue, so it has no page: name an instruction of list_instructions()"
         )
     return same[0]
 

@@ -127,7 +127,8 @@ def witness(row: Instruction, other: Instruction) -> PairWitness | None:
         )
     if not (row.published and other.published):
         raise ValueError(
-            f"{row} and {other} cannot be compared, because the arithmetic of one is not public: name another one"
+            f"{row} and {other} cannot be compared, because the arithmetic of one of them is not public: name another "
+            "instruction"
         )
     k = max(row.k, other.k)
     for dots in _tried(row, other, k):

@@ -54,7 +54,9 @@ def canonical_device(name: str) -> str:
     Other spellings are known, too, such as "H100", "NVIDIA A100-SXM4-80GB", "sm_90" and "gfx942".
     """
     if not isinstance(name, str):
-        raise TypeError(f"got {type(name).__name__} for an architecture, expected its name as a string, such as 'h100'")
+        raise TypeError(
+            f"got {type(name).__name__} for an architecture, expected the architecture's name as a string, such as 'h100'"
+        )
     if name in DEVICES or name in UNITS:
         return name
     known = architectures()
@@ -122,7 +124,9 @@ def get_instruction(arch: str, name: str | None = None) -> Instruction:
     if name is None:
         arch, separator, name = arch.partition(":")
         if not separator:
-            raise ValueError(f"got {arch!r}, expected an instruction as 'arch:name'; list_instructions() lists them")
+            raise ValueError(
+                f"got {arch!r}, expected an instruction as 'arch:name'; list_instructions() returns all instructions"
+            )
     resolved, lacking = _resolve(arch)
     row = _find(resolved, name) or _find(resolved, name.lower()) or _spelled(resolved, name)
     if row is None:

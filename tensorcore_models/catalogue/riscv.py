@@ -22,7 +22,7 @@ def dot(elements: int) -> ParametricDotAdd:
     Raises ValueError if `elements` is not a power of two.
     """
     if elements < 1 or elements & (elements - 1):
-        raise ValueError(f"{elements} elements: VLMAX must be a power of two, as VLEN is")
+        raise ValueError(f"VLMAX is {elements} elements, expected a power of two")
     guard = (elements - 1).bit_length()
     return ParametricDotAdd(
         elements, 23 + guard, alignment_rounding="ro", output_rounding="ro", c_position="late", late_rounding="ro", nan="quiet",

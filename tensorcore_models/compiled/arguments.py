@@ -49,7 +49,10 @@ class TensorMap:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"array is {type(array).__name__}, but a tensor map needs a numpy array")
         if not 1 <= array.ndim <= 5 or not array.flags.c_contiguous and array.strides[-1] != array.itemsize:
-            raise ValueError(f"a tensor map has one to five dimensions, the last contiguous; got shape {array.shape}")
+            raise ValueError(
+                f"a tensor map has one to five dimensions, the last contiguous; got shape {array.shape} with strides "
+                f"{array.strides}"
+            )
         if any(stride % 16 for stride in array.strides[:-1]):
             raise ValueError(f"strides of a tensor map must be multiples of 16 bytes, got {array.strides}")
         box = tuple(checked_integer(extent, "an extent of the box") for extent in self.box)
@@ -60,7 +63,8 @@ class TensorMap:
         width = SWIZZLES[self.swizzle]
         if width and box[-1] * array.itemsize > width:
             raise ValueError(
-                f"the innermost extent has {box[-1] * array.itemsize} bytes, more than the swizzle's {width}"
+                f"the innermost extent has {box[-1] * array.itemsize} bytes, expected at most the {width} of the swizzle: "
+                "give a smaller box"
             )
         steps = tuple(self.element_strides) or (1,) * array.ndim
         if len(steps) != array.ndim or any(checked_integer(s, "an element stride") < 1 for s in steps):
@@ -250,7 +254,7 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
         return (np.float32(argument) if size == 4 else np.float64(argument)).tobytes()
     value = checked_integer(argument, name)
     if not -(1 << (8 * size - 1)) <= value < 1 << 8 * size:
-        raise ValueError(f"{name} has {size} bytes, which cannot hold {value}")
+        raise ValueError(f"{name} has {size} bytes, which cannot hold {value}: pass a smaller number, or bytes")
     return (value % (1 << 8 * size)).to_bytes(size, "little")
 
 

@@ -208,7 +208,8 @@ class KernelProgram(ABC):
         found = forms(trace, owners_of(memory, places[-1]), places[-1], array.shape, array.itemsize, chosen)
         if not found:
             raise ValueError(
-                f"{self.name} writes no value that depends on an input to {memory.names[places[-1]]}; pass output="
+                f"{self.name} writes no value that depends on an input to {memory.names[places[-1]]}; pass output= with the "
+                "index of another argument"
             )
         assumed = (*launch.assumptions, *trace.assumptions())
         number = next(i for i, own in enumerate(owners) if places[-1] in own)

@@ -72,7 +72,7 @@ def read(
             source = data.decode()
         except UnicodeDecodeError:
             raise ValueError(
-                f"{source} is neither PTX or AMDGCN text nor an ELF code object: pass one of them"
+                f"{source} is neither PTX or AMDGCN text nor an ELF code object: pass such a text or object"
             ) from None
     _check_length(len(source), limits)
     if ".amdgcn_target" in source:

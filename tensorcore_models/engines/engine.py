@@ -408,7 +408,7 @@ class Engine(abc.ABC):
                 return self._padded(a, b, zero, scale_a, scale_b, pieces)
             if scale_a is not None:
                 raise ValueError(
-                    f"{self.label} has block scales: pieces of a chain cannot share a k step: use another order"
+                    f"{self.label} has block scales, so pieces of a chain cannot share a k step: use another order"
                 )
             index = np.concatenate([np.arange(p.start, p.stop, p.step) for p in pieces])
             return self._padded(a[:, index], b[index], zero, None, None, [range(len(index))])
@@ -446,12 +446,16 @@ class Engine(abc.ABC):
 
     def _promoted(self, a, b, c, scale_a, scale_b, order, every, rounding):
         if order is not None:
-            raise ValueError("promote_every is given with another k_order: use k_order 'sequential', or leave one out")
+            raise ValueError(
+                "got promote_every with another k_order than 'sequential': leave promote_every or k_order out"
+            )
         if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1 or every % self.k:
             raise ValueError(f"promote_every is {every!r}, expected a positive multiple of the k step {self.k}")
         c_format, d_format = self.formats[2:]
         if isinstance(d_format, IntegerFormat):
-            raise ValueError(f"promote_every adds in FP32, but {self.label} accumulates integers: leave it out")
+            raise ValueError(
+                f"promote_every adds in FP32, but {self.label} accumulates integers: leave promote_every out"
+            )
         if 0 in c.shape:
             return self._c_as_result(c)
         outside = get_format("fp64" if d_format.name == "fp64" else "fp32")
@@ -487,7 +491,7 @@ class Engine(abc.ABC):
             if block is not None:
                 if piece.step != 1:
                     raise ValueError(
-                        f"{self.label} has block scales: a chain takes consecutive values of k, got {piece}"
+                        f"{self.label} has block scales, so a chain must take consecutive values of k, got {piece}"
                     )
                 first, last = piece.start // block, -(-piece.stop // block)
                 missing = -(-(len(piece) + pad) // block) - (last - first)

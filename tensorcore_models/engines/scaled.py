@@ -82,7 +82,8 @@ def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | 
     assert block is not None  # the rule applies factors after blocks
     if block % engine.k:
         raise ValueError(
-            f"{engine.label} adds {engine.k} products at a time, which must divide blocks of {block} with one scale: use others"
+            f"{engine.label} adds {engine.k} products at a time, which must divide the {block} products that share a scale: "
+            "use another engine"
         )
     every = block if every is None else every
     if isinstance(every, bool) or not hasattr(every, "__index__") or every < 1 or block % every or every % engine.k:
@@ -116,7 +117,8 @@ def _parts(k_order: KOrder, k: int, step: int, block: int) -> Iterator[range]:
         pieces = part.pieces if isinstance(part, Chain) else ()
         if len(pieces) != 1 or pieces[0].step != 1 or pieces[0].start % block:
             raise ValueError(
-                f"k_order is {k_order!r}, but with scales for blocks of {block} each part must be a range that starts a block"
+                f"k_order is {k_order!r}, but with scales for blocks of {block} each part of k must be a range that starts at "
+                "a block"
             )
         yield pieces[0]
 

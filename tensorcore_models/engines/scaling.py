@@ -287,7 +287,9 @@ def read_scales(
     rule_a, rule_b = pairs[0]
     whole = whole_a != 1 or whole_b != 1
     if whole and rule_a.applied != "product":
-        raise ValueError(f"a further factor needs a unit's block scales (nvfp4, mx), got {rule_a.name}: multiply it in")
+        raise ValueError(
+            f"a further factor needs a unit's block scales (nvfp4, mx), got {rule_a.name}: multiply the factor into the scales"
+        )
     read = [_values(x, r, name) for x, r, name in ((a, rule_a, "scale_a"), (b, rule_b, "scale_b"))]
     shaped = [
         (v.reshape(r.shape(s, size, k)), e)
@@ -343,7 +345,7 @@ def _values(x: np.ndarray, rule: ScaleRule, name: str) -> tuple[np.ndarray, np.n
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise ValueError(
-            f"{name} holds {np.count_nonzero(wrong)} factors that are NaN or infinite, the first at {at}: replace them"
+            f"{name} holds {np.count_nonzero(wrong)} factors that are NaN or infinite, the first at {at}: replace these factors"
         )
     return values, bits
 

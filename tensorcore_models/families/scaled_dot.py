@@ -51,7 +51,7 @@ class ScaledDotAdd(Accumulator):
         super().check_formats(formats, block_size)
         most = 15 if formats[3].name == "fp16" else MAX_SCALE
         if self.scale > most:
-            raise ValueError(f"scale is {self.scale}: with results in {formats[3].name} choose a scale of 0 to {most}")
+            raise ValueError(f"scale is {self.scale}, expected 0 to {most} with results in {formats[3].name}")
 
     @property
     def exact(self) -> ParametricDotAdd:

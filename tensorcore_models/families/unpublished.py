@@ -19,7 +19,7 @@ class Unpublished(Accumulator):
 
     def pass_bits(self, p):
         raise ValueError(
-            "the arithmetic of this unit is not public, so nothing can be computed with it: choose another unit"
+            "the arithmetic of this unit is not public, so no product can be computed: choose another unit"
         )
 
     def words(self, d):

@@ -119,7 +119,7 @@ def quantize_blocks(
         raise ValueError(f"x has shape {values.shape} and axis is {axis!r}: expected a matrix and axis 0 or 1")
     if not np.isfinite(values).all():
         raise ValueError(
-            f"x holds {int((~np.isfinite(values)).sum())} NaN or infinite values, expected finite values: replace them"
+            f"x holds {int((~np.isfinite(values)).sum())} NaN or infinite values, expected finite values: replace these values"
         )
     largest = _block_maxima(np.abs(values), block_size, axis)
     scales = _scale_bits(largest, element, scale, scale_rounding)

@@ -97,7 +97,7 @@ def round_to_bits(
             raise ValueError(f"{fmt.name} has no encoding of zero: give a positive number")
         return sign if fmt.has_negative_zero else 0
     if negative and not fmt.signed:
-        raise ValueError(f"{fmt.name} is unsigned and cannot encode a negative number: give its magnitude")
+        raise ValueError(f"{fmt.name} is unsigned and cannot encode a negative number: give the number's magnitude")
     kept_bits = fmt.fraction_bits if fraction_bits is None else min(fraction_bits, fmt.fraction_bits)
     leading = magnitude.bit_length() - 1 + exponent  # exponent of the leading bit
     quantum = max(leading, fmt.emin) - kept_bits  # unit of the rounded result
@@ -220,7 +220,7 @@ def encode_exact(
         return _inf_exact(x < 0, fmt, fmt.clamps if saturate is None else saturate)
     numerator, denominator = x.as_integer_ratio()
     if denominator & (denominator - 1):
-        raise ValueError(f"{x} is not an integer times a power of two: round it to a float first")
+        raise ValueError(f"{x} is not an integer times a power of two: round the number to a float first")
     negative = numerator < 0 or (isinstance(x, float) and math.copysign(1.0, x) < 0)
     exponent = scale_exponent - (denominator.bit_length() - 1)
     random = stochastic_draw(seed, index) if rounding == "sr" else 0
@@ -266,7 +266,7 @@ def _nan_exact(x: float, fmt: Format, saturate: bool | None, nan: float | None, 
 
 def _inf_exact(negative: bool, fmt: Format, saturate: bool) -> int:
     if negative and not fmt.signed:
-        raise ValueError(f"{fmt.name} is unsigned and cannot encode a negative number: give its magnitude")
+        raise ValueError(f"{fmt.name} is unsigned and cannot encode a negative number: give the number's magnitude")
     try:
         return overflow_bits(negative, fmt, "rne", saturate)
     except OverflowError:

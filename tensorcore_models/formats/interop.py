@@ -47,9 +47,13 @@ def is_ml_float(dtype: np.dtype) -> bool:
 
 def _from_torch(tensor: Any) -> np.ndarray:
     if tensor.device.type != "cpu":
-        raise TypeError(f"expected a torch tensor on the CPU, got one on {tensor.device}: move it with .cpu() first")
+        raise TypeError(
+            f"expected a torch tensor on the CPU, got a tensor on {tensor.device}: move the tensor with .cpu() first"
+        )
     if tensor.is_sparse or tensor.layout is not sys.modules["torch"].strided:
-        raise TypeError(f"expected a dense torch tensor, got layout {tensor.layout}: convert it with .to_dense() first")
+        raise TypeError(
+            f"expected a dense torch tensor, got layout {tensor.layout}: convert the tensor with .to_dense() first"
+        )
     tensor = tensor.detach().resolve_conj().resolve_neg()
     name = str(tensor.dtype).removeprefix("torch.")
     if name not in _TORCH_ONLY:
@@ -93,10 +97,12 @@ def as_array(x: Any, name: str = "x") -> np.ndarray:
             array = np.from_dlpack(x)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
             raise TypeError(
-                f"{name}: numpy cannot read this DLPack object ({error}): copy it to the CPU first"
+                f"{name}: numpy cannot read this DLPack object ({error}): copy the object to the CPU first"
             ) from None
     if isinstance(array, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array: fill it first, because masked elements have no defined value")
+        raise TypeError(
+            f"{name} is a masked array, whose masked elements have no defined value: fill them first with .filled(value)"
+        )
     dtype = array.dtype
     if dtype.kind in "iuf" or is_ml_float(dtype) or is_ml_integer(dtype):
         return np.asarray(array)

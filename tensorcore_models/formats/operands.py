@@ -76,7 +76,7 @@ def _exact_bits(array: np.ndarray, fmt: Format, name: str) -> np.ndarray:
         index = tuple(int(i) for i in np.unravel_index(first, array.shape))
         raise ValueError(
             f"{name}: {wrong} of {array.size} values are not representable in {fmt.name}, the first is "
-            f"{float(array[index])!r} at {index}: round them first, or pass input_rounding"
+            f"{float(array[index])!r} at {index}: round {name} first, or pass input_rounding"
         )
     return out
 
@@ -96,7 +96,7 @@ def _rounded_bits(array: np.ndarray, fmt: Format, rounding: str, name: str, satu
     if not fmt.has_nan:
         if nans.any():
             raise ValueError(
-                f"{name}: {np.count_nonzero(nans)} of {array.size} values are NaN, which {fmt.name} lacks: replace them"
+                f"{name}: {np.count_nonzero(nans)} of {array.size} values are NaN, which {fmt.name} lacks: replace these values"
             )
         return encode(array, fmt, rounding, saturate=True)
     bits = encode(array, fmt, rounding, saturate)
@@ -105,7 +105,7 @@ def _rounded_bits(array: np.ndarray, fmt: Format, rounding: str, name: str, satu
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(lost)), array.shape))
         raise ValueError(
             f"{name}: {np.count_nonzero(lost)} of {array.size} values are beyond the range of {fmt.name}, which has no "
-            f"infinity (largest {fmt.max_finite:g}), the first is {float(array[index])!r} at {index}: scale them, or pass "
+            f"infinity (largest {fmt.max_finite:g}), the first is {float(array[index])!r} at {index}: scale {name}, or pass "
             "input_saturate=True"
         )
     return bits

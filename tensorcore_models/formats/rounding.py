@@ -155,7 +155,9 @@ def source_array(x: Any, name: str = "x") -> np.ndarray:
     array = as_array(x, name)
     dtype = array.dtype
     if dtype.kind == "f" and dtype.itemsize > 8:
-        raise TypeError(f"{name} has dtype {dtype}, which is wider than float64: round it first with .astype(float)")
+        raise TypeError(
+            f"{name} has dtype {dtype}, which is wider than float64: round {name} first with .astype(float)"
+        )
     if dtype.kind in "iu" or is_ml_integer(dtype):
         if is_ml_integer(dtype):
             array = array.astype(np.int8)
@@ -166,7 +168,7 @@ def source_array(x: Any, name: str = "x") -> np.ndarray:
             if not (fits.all() and (np.where(fits, wide, 0).astype(array.dtype) == array).all()):
                 raise ValueError(
                     f"{name} holds integers beyond 2**53 that float64 cannot represent: "
-                    "round it first with .astype(float)"
+                    f"round {name} first with .astype(float)"
                 )
         array = wide
     elif dtype.kind == "f" and dtype.itemsize == 2:

@@ -166,7 +166,7 @@ def _measured(exponent: int, scale_exponent: int, rounding: str) -> tuple[Residu
     if rounding not in ("rne", "rz"):
         raise ValueError(f"rounding is {rounding!r}, expected rne or rz")
     if not -126 <= exponent <= 127:
-        raise ValueError(f"exponent is {exponent}, expected that of a normal float32 number, -126 to 127")
+        raise ValueError(f"exponent is {exponent}, expected the exponent of a normal float32 number, -126 to 127")
     if not -500 <= scale_exponent <= 500:
         raise ValueError(f"scale_exponent is {scale_exponent}, expected -500 to 500")
     # If all high words are normal, or all are zero, the result depends only on exponent + scale.
@@ -230,7 +230,7 @@ def allowed_scale_exponents(min_exponent: int, max_exponent: int) -> tuple[int, 
         If min_exponent is above max_exponent.
     """
     if min_exponent > max_exponent:
-        raise ValueError(f"min_exponent {min_exponent} is above max_exponent {max_exponent}: exchange them")
+        raise ValueError(f"min_exponent {min_exponent} is above max_exponent {max_exponent}: exchange the two")
     return -24 + FULL_BITS - min_exponent, 15 + 12 - max_exponent
 
 

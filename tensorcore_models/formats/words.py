@@ -253,7 +253,7 @@ def split_fp16(
     source, saturate = source_array(x), _check_overflow(overflow)
     if source.dtype != np.float32:
         raise TypeError(
-            f"split_fp16 splits float32 values, got {as_array(x).dtype}: round them with .astype(numpy.float32), "
+            f"split_fp16 splits float32 values, got {as_array(x).dtype}: round x with .astype(numpy.float32), "
             "or use split, which takes float64"
         )
     (_, scale) = word_scale_exponents(scale_exponent, 2)
@@ -302,7 +302,8 @@ def join(words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str
             total = new
     if not exact.all():
         raise ValueError(
-            "the words have no exact float64 sum, as they span more than 53 bits or its exponent range: add them in Fractions"
+            "the words have no exact float64 sum, because they span more than 53 bits or exceed its exponent range: add the "
+            "words as Fractions"
         )
     return total
 

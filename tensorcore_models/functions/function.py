@@ -193,7 +193,7 @@ class Function:
         wide = x.astype(np.float64)
         if not ((back == wide) | (np.isnan(back) & np.isnan(wide))).all():
             raise ValueError(
-                f"{name} of {self.name} holds values that {fmt.name} cannot represent: round them with "
+                f"{name} of {self.name} holds values that {fmt.name} cannot represent: round {name} with "
                 f"tensorcore_models.round_to"
             )
         return codes

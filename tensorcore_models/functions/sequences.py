@@ -236,7 +236,7 @@ def allocated(program: InstructionSequence) -> KernelSequence:
         free += [registers[s] for s in done]
     if used > REGISTERS:
         raise ValueError(
-            f"a sequence of {len(steps)} steps needs {used} registers, expected at most {REGISTERS}: shorten it"
+            f"a sequence of {len(steps)} steps needs {used} registers, expected at most {REGISTERS}: shorten the sequence"
         )
     return KernelSequence(steps, [value for (value,) in constants], registers[program.result])
 

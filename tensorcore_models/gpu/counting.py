@@ -87,7 +87,9 @@ def loop_count(cubin: bytes, products: int) -> LoopCount:
             loops.append((labels[target[1]], place))
     inner = [x for x in loops if not any(x != y and x[0] <= y[0] and y[1] <= x[1] for y in loops)]
     if not inner:
-        raise ValueError("the kernel has no loop, so that no instructions of a loop can be counted")
+        raise ValueError(
+            "the kernel has no loop, whose instructions could be counted: give the text of a kernel with a loop"
+        )
     first, last = max(inner, key=lambda loop: loop[1] - loop[0])
     opcodes = Counter(opcode.partition(".")[0] for opcode, _ in code[first : last + 1])
     spills = sum(opcode.partition(".")[0] in LOCAL for opcode, _ in code)

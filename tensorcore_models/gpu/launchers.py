@@ -90,7 +90,7 @@ class TextMachine:
             if text.fits(launch):
                 return program, tuple(text.parameters), ()
         raise ValueError(
-            f"no text of {launch.function} fits this launch: compile it with {', '.join(launch.arguments)}"
+            f"no compiled text of {launch.function} fits this launch: compile the function with {', '.join(launch.arguments)}"
         )
 
     def __call__(self, launch: TritonLaunch) -> None:

@@ -95,7 +95,7 @@ def gpu_of(tensor: Any) -> GPU:
     device = tensor.device
     if device.type != "cuda":
         raise ValueError(
-            f"units run on cuda (or HIP) devices and on the CPU, but the tensor is on {device}: move it by .cpu()"
+            f"units run on cuda (or HIP) devices and on the CPU, but the tensor is on {device}: move the tensor by .cpu()"
         )
     if torch.version.hip:
         name = torch.cuda.get_device_properties(device).gcnArchName.partition(":")[0]
@@ -286,7 +286,7 @@ def _shaped(engine: Any, a: Any, b: Any, c: Any, every: int | None) -> Any:
 
     if a.dim() < 2 or b.dim() < 2 or a.shape[-1] != b.shape[-2]:
         raise ValueError(
-            f"a has shape {tuple(a.shape)} and b {tuple(b.shape)}: a must have as many columns as b has rows"
+            f"a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected as many columns of a as rows of b"
         )
     lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     shape = (*lead, a.shape[-2], b.shape[-1])

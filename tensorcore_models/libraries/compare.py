@@ -69,7 +69,8 @@ def up_to(order: Order, stop: int) -> Order:
     if isinstance(order, Chain):
         if order.joined:
             raise ValueError(
-                "the order adds several ranges of k in one step, so it cannot be cut at a k: compare whole sums only"
+                "the order adds several ranges of k in one step, so it cannot be divided at a value of k: compare only whole "
+                "sums"
             )
         return Chain(tuple(p for p in (range(p.start, min(p.stop, stop), p.step) for p in order.pieces) if len(p)))
     parts = [up_to(part, stop) for part in order.parts]

@@ -55,7 +55,7 @@ def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
         raise ValueError(f"config has the field {unknown[0]!r}, expected fields of {', '.join(tables.FIELDS)}")
     if config.get("ALGO_ID") is None:
         raise ValueError(
-            "config lacks ALGO_ID, which identifies the kernel: record it with cublasLtMatmulAlgoGetHeuristic"
+            "config lacks ALGO_ID, which identifies the kernel: record the configuration with cublasLtMatmulAlgoGetHeuristic"
         )
     given = {
         name: None if value is None else checked_integer(value, f"config field {name}")

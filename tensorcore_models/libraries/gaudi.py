@@ -66,7 +66,9 @@ def convert_results(
     if rounding not in ROUNDINGS:
         raise ValueError(f"rounding is {rounding!r}, expected one of Gaudi's: {', '.join(ROUNDINGS)}")
     if (random is None) == (rounding == "sr"):
-        raise ValueError("random numbers go with rounding 'sr' only: give one for each result with 'sr', else none")
+        raise ValueError(
+            "random numbers go with rounding 'sr' only: with 'sr' give one number for each result, otherwise leave them out"
+        )
     bits = np.asarray(results)
     if bits.dtype != np.uint32:
         raise TypeError(f"results are {bits.dtype}, expected encodings of FP32 in uint32: use .view(numpy.uint32)")

@@ -119,7 +119,9 @@ def read_profile(row: Mapping) -> ProductProfile:
     if not isinstance(row, Mapping):
         raise TypeError(f"expected a profile as a mapping of fields (m, n, k, kernels, ...), got {type(row).__name__}")
     if "failed" in row:
-        raise ValueError(f"the profile is of a call that failed ({row['failed']}): give one of a product that ran")
+        raise ValueError(
+            f"the profile is of a call that failed ({row['failed']}): give the profile of a product that ran"
+        )
     m, n, k = (_size(row, name) for name in "mnk")
     logged = _logged(row.get("configuration"))
     fields = _fields(logged)

@@ -326,7 +326,7 @@ def butterfly(parts) -> Order:
     """
     lanes = list(parts)
     if len(lanes) & (len(lanes) - 1):
-        raise ValueError(f"a butterfly got {len(lanes)} lanes, expected a power of two")
+        raise ValueError(f"a butterfly sum got {len(lanes)} lanes, expected a power of two")
     while len(lanes) > 1:
         half = len(lanes) // 2
         lanes = [Sum((lanes[i], lanes[i + half])) for i in range(half)]

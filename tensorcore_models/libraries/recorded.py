@@ -115,20 +115,22 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
         data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(
-            f"{path} is not JSON ({error}): record it with tensorcore_models.hardware.libraries.cublaslt_heuristic"
+            f"{path} is not JSON ({error}): record the choices with tensorcore_models.hardware.libraries.cublaslt_heuristic"
         ) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         got = data.get("format") if isinstance(data, dict) else type(data).__name__
-        raise ValueError(f"{path}: format is {got!r}, expected {FORMAT!r}: record it with this version of mpgemm")
+        raise ValueError(
+            f"{path}: format is {got!r}, expected {FORMAT!r}: record the choices with this version of mpgemm"
+        )
     _check(data, _TOP, f"{path}")
     if device is not None and data["device"] != device:
         raise ValueError(
-            f"{path} was recorded on device {data['device']!r}, expected {device!r}: record it on that GPU"
+            f"{path} was recorded on device {data['device']!r}, expected {device!r}: record the choices on that GPU"
         )
     platform = platform_of(data["device"], data["cublaslt"])
     if version is not None and platform_of(data["device"], version) != platform:
         raise ValueError(
-            f"{path} was recorded with cuBLASLt {data['cublaslt']}, expected {version}: record it with that version"
+            f"{path} was recorded with cuBLASLt {data['cublaslt']}, expected {version}: record the choices with that version"
         )
     configs: dict[Problem, dict[str, int | None] | None] = {}
     for index, record in enumerate(data["records"]):

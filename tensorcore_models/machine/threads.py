@@ -33,7 +33,8 @@ def _default() -> int:
             n = int(text)
         except ValueError:
             raise ValueError(
-                f"environment variable MPGEMM_NUM_THREADS is {text!r}, expected 1 to {MOST_THREADS}: set or unset it"
+                f"environment variable MPGEMM_NUM_THREADS is {text!r}, expected 1 to {MOST_THREADS}: set such a number, or "
+                "unset the variable"
             ) from None
         return _checked(n, "environment variable MPGEMM_NUM_THREADS")
     if hasattr(os, "sched_getaffinity"):

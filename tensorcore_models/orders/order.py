@@ -109,7 +109,8 @@ def order_of(k: int, step: int, k_order: KOrder) -> Order | None:
         left_out = uncovered(k_order, k)
         if left_out.size:
             raise ValueError(
-                f"the order leaves out {left_out.size} values of k, of which the first is {left_out[0]}: add them to a chain"
+                f"the order leaves out {left_out.size} values of k, of which the first is {left_out[0]}: add these values to "
+                "a chain"
             )
         return k_order
     if isinstance(k_order, str):
@@ -167,7 +168,7 @@ def uncovered(order: Order, k: int) -> np.ndarray:
         taken[piece.start : piece.stop : piece.step] += 1
     if (taken > 1).any():
         raise ValueError(
-            f"the order takes k = {int(np.flatnonzero(taken > 1)[0])} more than once: let one chain take it"
+            f"the order adds k = {int(np.flatnonzero(taken > 1)[0])} more than once: let only one chain contain this k"
         )
     return np.flatnonzero(taken == 0)
 
@@ -261,7 +262,7 @@ def _through(bits: np.ndarray, result: Format | IntegerFormat, name: str) -> np.
     """Return encodings rounded to the format `name` and back, which is exact."""
     if name == OUTPUT:
         raise ValueError(
-            "the order rounds to the output format, which is not known: name it by with_output or "
+            "the order rounds to the output format, which is not known: name the format by with_output or "
             "Recipe.gemm_bits(out_format=...)"
         )
     narrow = get_format(name)

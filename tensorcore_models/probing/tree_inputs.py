@@ -50,7 +50,9 @@ def _reachable(formats: tuple[Format, ...], exponent: int, step: int, addend: bo
             return exponent
         except Unreachable:
             exponent += step
-    raise ValueError("no power of two is a product of these operand formats")
+    raise ValueError(
+        f"no power of two is a product of numbers of {formats[0].name} and {formats[1].name}: take other operand formats"
+    )
 
 
 def _counted(values: np.ndarray, y: float) -> np.ndarray:

@@ -141,7 +141,7 @@ def test_latencies_are_carried_over_in_time():
         (("[version]\n", ""), r"x\.ini, line 1: key SoC_version comes before any"),
         (
             ("l1_size=1048576", "l1_size=1048576\nl1_size=4"),
-            r"x\.ini, line 15: key AICoreSpec\.l1_size is given twice \(first on line 14\): keep one of them",
+            r"x\.ini, line 15: key AICoreSpec\.l1_size is given twice \(first on line 14\): keep one of the two lines",
         ),
     ],
 )

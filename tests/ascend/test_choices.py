@@ -166,7 +166,7 @@ def test_cube_gemm_runs_every_plan(chip, size, options):
 def test_options_of_words_are_refused_where_there_are_none():
     a = np.ones((32, 32), "f4")
     s = build_schedule(32, 32, 32, B3, ascend.Blocking(32, 32, 32), terms=1, operand="fp32", kernel="grid")
-    with pytest.raises(ValueError, match="leave scale_exponent out: the schedule runs 1 term of fp32"):
+    with pytest.raises(ValueError, match="got scale_exponent, but the schedule has 1 term of fp32"):
         ascend.cube_gemm(a, a, schedule=s, scale_exponent=4)
     with pytest.raises(ValueError, match="order, low_low"):
         ascend.cube_gemm(a, a, schedule=s, order="elementwise", low_low=True)
@@ -205,7 +205,7 @@ def test_both_readings_of_the_hf32_rounding():
 
 
 def test_operands_that_a_chip_lacks():
-    with pytest.raises(ValueError, match="does not take bf16 operands; it takes fp16, int8"):
+    with pytest.raises(ValueError, match="does not take bf16 operands: give one of fp16, int8"):
         ascend.plan(64, 64, 64, A, terms=1, operand="bf16")
     with pytest.raises(ValueError, match="must hold integers from -128 to 127"):
         s = build_schedule(2, 2, 2, B3, ascend.Blocking(16, 16, 16), kernel="grid", terms=1, operand="int8")
@@ -302,7 +302,7 @@ def test_fields_of_an_odd_depth_keep_the_rules():
 def test_a_tiny_ub_is_one_clear_error():
     small = B3.replace(ub_bytes=512)
     s = build_schedule(100, 64, 64, small, ascend.Blocking(16, 16, 16), kernel="grid")
-    with pytest.raises(ValueError, match="UB of 910B3 has 512 bytes: too few for the split pass"):
+    with pytest.raises(ValueError, match="UB of 910B3 has 512 bytes, but the split pass needs"):
         ascend.simulate(s)
 
 

@@ -198,7 +198,7 @@ def test_the_commands_of_a_tiling(tmp_path, capsys):
         (json.dumps(record()), ["--layout", "nd"], "which determines --layout"),
         (json.dumps({"knowledge": {}}), [], 'expected objects "info_dict"'),
         ('{"knowledge": ', [], "is not JSON"),
-        (json.dumps({"info_dict": KNOWLEDGE, "knowledge": {"baseM": 16}}), [], "but this one does not"),
+        (json.dumps({"info_dict": KNOWLEDGE, "knowledge": {"baseM": 16}}), [], "this line of a runtime_kb.json lacks "),
     ):
         path.write_text(text, encoding="utf-8")
         assert main(["simulate", "--tiling", str(path), "--chip", "910B2", *words]) == 2

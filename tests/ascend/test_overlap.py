@@ -66,7 +66,7 @@ def test_the_fit_is_the_least_squares_of_relative_errors():
     assert math.isinf(falling.rate) and "do not determine the rate" in " ".join(falling.sentences())
     steep = fit_link([MeasuredCollective(1e3, 1e-9), MeasuredCollective(1e6, 1e-5)])
     assert steep.latency == 0.0 and "do not determine the latency" in " ".join(steep.sentences())
-    with pytest.raises(ValueError, match="at least two sizes, got 1"):
+    with pytest.raises(ValueError, match=r"got rows of 1 size\(s\), but latency and rate need at least two"):
         fit_link([MeasuredCollective(8.0, 1.0), MeasuredCollective(8.0, 2.0)])
 
 
@@ -136,8 +136,8 @@ def test_the_command(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "us and 10" in out.replace("\n", " ") and "exposed us" in out
     for words, message in (
-        (["--collective", "all-gather"], "an all-gather needs ranks of at least 2"), (["--ranks", "8"], "ranks are for "
-        "an all-gather only"),
+        (["--collective", "all-gather"], "an all-gather needs ranks, the number of NPUs: give at least 2"),
+        (["--ranks", "8"], "got ranks, which only an all-gather takes"),
         (["--batch", "2"], "--overlap"), (["--tiling"], "--overlap"),
     ):  # fmt: skip
         assert main([*asked, *words]) == 2

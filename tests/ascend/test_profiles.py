@@ -109,12 +109,12 @@ def test_what_a_line_does_not_say_is_said(tmp_path):
 #: Lines of products that are left out, and the reason that is given.
 LEFT_OUT = (
     (line("MatmulAllReduce", "20,30;30,40", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "waits for other chips"),
-    (line("WeightQuantBatchMatmulV2", "20,30;30,40", "FLOAT16;INT4", "ND;ND", "20,40"), "A is FLOAT16 and B INT4"),
-    (line("MatMulV3", "20,30;30,40", "FLOAT16;INT8", "ND;ND", "20,40"), "A is FLOAT16 and B INT8"),
+    (line("WeightQuantBatchMatmulV2", "20,30;30,40", "FLOAT16;INT4", "ND;ND", "20,40"), "A is FLOAT16 and B is INT4"),
+    (line("MatMulV3", "20,30;30,40", "FLOAT16;INT8", "ND;ND", "20,40"), "A is FLOAT16 and B is INT8"),
     (line("MatMulV3", "20,30;30,40", "INT4;INT4", "ND;ND", "20,40"), "unknown data type 'INT4'"),
     (line("MatMulV3", "20,0;0,40", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "a size below 1"),
     (line("MatMulV3", ";;", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "expected two matrices"),
-    (line("GroupedMatmul", "7,20;9,20;20,40;20,50", "FLOAT16;FLOAT16", "ND;ND", "7,40;9,50"), "different k or n"),
+    (line("GroupedMatmul", "7,20;9,20;20,40;20,50", "FLOAT16;FLOAT16", "ND;ND", "7,40;9,50"), "groups with equal k and equal n"),
     ("op,MatMulV3,AI_CORE,10.0,NO,20,30;30,40,FLOAT16;FLOAT16,ND;ND,20,40,FLOAT16", "shapes that contain commas "
     "need quotes"),
     (line("MatMulV3", "20,30;30,40", "FLOAT16;FLOAT16", "ND;ND", "20,40").replace("10.0", "N/A"), "above 0, got 'N/A'"),

@@ -187,7 +187,7 @@ def test_a_chip_without_the_matmul_api_says_so():
     assert snippets(s) == {"AscendC, basic API": basic_snippet(s)}
     assert "does not exist on 910A" in basic_snippet(s) and "baseM = 128;" in basic_snippet(s)
     for target in ("ascendc", "catlass", "pto"):
-        with pytest.raises(ValueError, match="does not exist for 910A.*basic API only"):
+        with pytest.raises(ValueError, match="does not exist for 910A.*only AscendC's basic API"):
             ascend.plan(512, 512, 512, a, terms=1, target=target)
     assert set(snippets(variant(s, chip="310P3"))) == {"ascendc"}
     assert set(snippets(variant(s, chip="910B3"))) == {"ascendc", "catlass", "pto"}
@@ -252,9 +252,9 @@ def test_fields_of_a_plan_mean_the_plan():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"baseM": 0}, "baseM must be above 0"), ({"Kb": 4096}, "Ka = 8192 and Kb = 4096 differ"),
-        ({"usedCoreNum": 48}, "usedCoreNum = 48, but the fields cut 24 rectangles"),
-        ({"singleCoreM": 1024}, "usedCoreNum = 24, but the fields cut 48 rectangles"), ({"baseM": 512}, "overflows"),
+        ({"baseM": 0}, "got 0 for baseM, expected numbers above 0"), ({"Kb": 4096}, "Ka = 8192 and Kb = 4096 differ"),
+        ({"usedCoreNum": 48}, "usedCoreNum = 48, but the other fields divide the product into 24 rectangles"),
+        ({"singleCoreM": 1024}, "usedCoreNum = 24, but the other fields divide the product into 48 rectangles"), ({"baseM": 512}, "overflows"),
     ],
 )  # fmt: skip
 def test_fields_that_contradict_each_other_are_refused(change, why):

@@ -117,10 +117,10 @@ def test_what_is_refused(device, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["mufu", "--out", "x"], "unknown part 'mufu', expected some of units, emulation"),
+        (["mufu", "--out", "x"], "unknown part 'mufu', expected one or more of units, emulation"),
         (["--out", "x", "--budget", "0"], "expected seconds above 0"),
         (["--out", "x", "--budget", "nan"], "expected seconds above 0"),
-        (["times", "--out", "x", "--experiments", "y.json"], "--experiments has an effect on the part units alone"),
+        (["times", "--out", "x", "--experiments", "y.json"], "--experiments has an effect only on the part units"),
     ],
 )
 def test_bad_words_are_refused_in_one_line(words, message, capsys):

@@ -68,7 +68,7 @@ def test_damaged_rows_are_named(tmp_path, text):
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "rows-3.json").write_text(text)
     for read in (lambda: Rows(tmp_path, "p", 3), lambda: list(shares(tmp_path, "p"))):
-        with pytest.raises(ValueError, match=r"rows-3\.json .*remove it and run again"):
+        with pytest.raises(ValueError, match=r"rows-3\.json .*remove the file and run again"):
             read()
 
 

@@ -122,7 +122,7 @@ def test_fp4_packed_with_scales_plain_swizzled_and_of_the_whole(fmt, unit, scale
         if fmt == "nvfp4":
             kinds = [kind, F.ScalingType.TensorWise]
             third = F.scaled_mm(a, b, [tiles[0], whole[0]], kinds, [tiles[1], whole[1]], kinds, yes, yes)
-        with pytest.raises(ValueError, match="swizzle them, or call .*NO_SWIZZLE"):
+        with pytest.raises(ValueError, match="swizzle the scales, or call .*NO_SWIZZLE"):
             torch._scaled_mm(a, b, *plain, out_dtype=torch.bfloat16)
     expected = tcm.get_instruction("b200", unit).gemm(x.elements, y.elements, scale_a=x.scales, scale_b=y.scales)
     assert np.array_equal(bits_of(first), expected.astype(ml_dtypes.bfloat16).view(np.uint8))

@@ -119,14 +119,14 @@ def test_how_many_instructions_have_a_mode():
 def test_a_unit_without_a_mode_says_what_runs_it(engine):
     a, b, _ = map(torch.from_numpy, operands())
     keyed = tcm.MatrixEngine(tcm.SequentialFMA("sr", seed=1), a_format="fp16")  # draws of an element know its place
-    with pytest.raises(ValueError, match=r"has no mode on sm_90; on the CPU it runs by "):
+    with pytest.raises(ValueError, match=r"has no GPU kernel for sm_90, but the CPU kernel "):
         keyed.gemm(a, b)
 
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda a, b, c: (a, b[:5], c), ValueError, "as many columns as b has rows"),
+        (lambda a, b, c: (a, b[:5], c), ValueError, "as many columns of a as rows of b"),
         (lambda a, b, c: (a, b, c[:2]), ValueError, "expected"),
         (lambda a, b, c: (a.float() + 1e-7, b, c), ValueError, "fp16"),
     ],

@@ -93,14 +93,15 @@ def ruled():
     [
         (
             "--seed 0",
-            "--seed goes with --drawn or FILE: no effect here, leave out --seed, or give --drawn or FILE",
+            "--seed goes with --drawn or FILE, so it has no effect here: leave out --seed, or give --drawn or FILE",
         ),  # the default's value is given all the same
         (
             "--seed 1 --size 2",
-            "--seed and --size go with --drawn or FILE: no effect here, leave out --seed and --size, or give --drawn or FILE",
+            "--seed and --size go with --drawn or FILE, so they have no effect here: leave out --seed and --size, or give "
+            "--drawn or FILE",
         ),
-        ("a b --size 2", "--size goes without FILE: no effect here, leave out --size, or FILE"),
-        ("a --seed 1 --all", "--all goes with what has no seed: no effect here, leave out --all, or --seed"),
+        ("a b --size 2", "--size goes without FILE, so it has no effect here: leave out --size, or FILE"),
+        ("a --seed 1 --all", "--all goes with what has no seed, so it has no effect here: leave out --all, or --seed"),
     ],
 )
 def test_an_option_without_effect_is_refused(ruled, words, message):

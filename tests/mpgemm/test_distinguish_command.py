@@ -60,4 +60,4 @@ def test_devices_that_solvers_cannot_be_asked_about(capsys):
     assert main(["distinguish", "wormhole", "wormhole"]) == 2
     assert "neither probe vectors nor random operands distinguish the two" in capsys.readouterr().err
     assert main(["distinguish", "wormhole", "blackhole", "--k", "64"]) == 2
-    assert "--k, which only solvers take" in capsys.readouterr().err
+    assert "--k, which only solvers use" in capsys.readouterr().err

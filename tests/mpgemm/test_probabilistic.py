@@ -100,7 +100,7 @@ def test_what_has_no_such_bound():
     for probability in (0.0, 1.0, math.nan):
         with pytest.raises(ValueError, match="expected a number between 0 and 1"):
             likely_bound(a, b, probability=probability)
-    with pytest.raises(ValueError, match="only its certain bound is known"):
+    with pytest.raises(ValueError, match="only its deterministic bound is known"):
         likely_bound(a, b, None, "ozaki_int8", "a100")
     with pytest.raises(ValueError, match="does not state its roundings one by one"):
         likely_bound(a, b, None, "bf16", "wormhole")

@@ -123,7 +123,7 @@ def test_a_kernel_without_arguments(capsys):
     ([KEPT, "--fmad", "false"], "--fmad needs --arguments"),
     ([AMD, *ARGUMENTS, "--fmad", "false"], "fmad"),
     (["none.ptx"], "none.ptx"),
-    ([KEPT, "--entry", "other"], "there is no entry 'other'"),
+    ([KEPT, "--entry", "other"], "unknown entry 'other'"),
 ])  # fmt: skip
 def test_bad_input_is_one_line(words, match, capsys):
     with pytest.raises(SystemExit) as ended:

@@ -441,7 +441,7 @@ def test_engines_that_do_not_take_the_words_name_those_that_would():
         ({"engine": 3}, TypeError, "expected an engine"),
         ({"engine": "a101"}, ValueError, "did you mean"),
         ({"overflow": "wrap"}, ValueError, "'inf' or 'saturate'"),
-        ({"method": "ozaki_int8", "c": np.full((3, 2), 1 / 3)}, ValueError, "round it first"),
+        ({"method": "ozaki_int8", "c": np.full((3, 2), 1 / 3)}, ValueError, "round c first"),
     ],
 )
 def test_bad_arguments(changes, error, message):

@@ -52,7 +52,7 @@ def test_check_passes_and_names(files, capsys):
         (["--scale-a", "nan", "--scale-b", "1"], "NaN or infinite"),
         (["--scale-a", "right.npy", "--scale-b", "1"], "fits no rule for A of 24 x 512"),
         (["--promote-every", "x"], "expected a number of products"),
-        (["--promote-every", "48"], "multiple of the 32"),
+        (["--promote-every", "48"], "multiple of 32"),
         (["--k-order", "any", "--splits", "2"], "leave splits out"),
         (["--scale-a", "1", "2", "--scale-b", "1"], "a file of block scales and a number"),
     ],

@@ -78,7 +78,7 @@ def test_fp8_that_overflows(types):
     held = row.with_rules(saturate=True)
     assert one(held, [(256, 256)], 0) == 65504 and one(held, [(-256, 256)], 0) == -65504
     assert one(row.with_rules(scale=1), [(256, 256)], 0) == 32768
-    with pytest.raises(ValueError, match="scale is 16: with results in fp16 choose a scale of 0 to 15"):
+    with pytest.raises(ValueError, match="scale is 16, expected 0 to 15 with results in fp16"):
         row.with_rules(scale=16)
 
 

@@ -85,7 +85,7 @@ def test_every_row_is_reachable_from_the_index():
 def test_free_shapes_share_a_page():
     wide = tcm.get_instruction("h100:wgmma.m64n256k16.f32.f16.f16")
     assert page_path(catalogued(wide)) == "atlas/hopper/wgmma.m64n8k16.f32.f16.f16.html"
-    with pytest.raises(ValueError, match="is not a row"):
+    with pytest.raises(ValueError, match="is not in the catalogue"):
         catalogued(wide.with_rules(zero_operand="minus126"))
 
 

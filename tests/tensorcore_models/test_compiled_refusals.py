@@ -213,7 +213,7 @@ def test_files_and_entries(tmp_path):
     assert compiled.read(path, entry="other").name == "other" and "other" in repr(
         compiled.read(str(path), entry="other")
     )
-    with pytest.raises(ValueError, match="there is no entry 'third'; the text has k, other"):
+    with pytest.raises(ValueError, match="unknown entry 'third'; the text has the entries k, other"):
         compiled.read(path, entry="third")
     with pytest.raises(OSError):
         compiled.read(tmp_path / "none.ptx")

@@ -117,9 +117,9 @@ def test_bad_operands():
         engine.mma_bits(a, b, c, a, b)
     with pytest.raises(TypeError):
         engine.mma_bits(a.astype(float), b, c)
-    with pytest.raises(ValueError, match="which do not fit 2 products of"):
+    with pytest.raises(ValueError, match="expected the sizes of 2 products of"):
         cpu_units.run(1, True, np.zeros(5, np.uint8), np.zeros(5, np.uint8), c, 32, 1)
-    with pytest.raises(ValueError, match="instruction is 99"):
+    with pytest.raises(ValueError, match="instruction index is 99"):
         cpu_units.state(99)
 
 

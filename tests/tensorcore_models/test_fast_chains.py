@@ -85,14 +85,14 @@ def test_chains_refuse_what_does_not_fit():
     for arrays, length, every, lanes, message in (
         ((a, b[:7], d), 8, 0, 0, "an operand has shape"), ((a, b, d[:, :4].copy()), 8, 0, 0, "an operand has shape"),
         ((a, b, d), -1, 0, 0, "slices of -1"), ((a, b, d), 8, 3, 0, "chains of 3"), ((a, b, d), 6, 4, 0, "slices of 6"),
-        ((a, b, d), 200, 200, 0, "chains of 200"), ((a, b, d), 8, 0, 2, "2 lanes do not fit operations of 0"),
+        ((a, b, d), 200, 200, 0, "chains of 200"), ((a, b, d), 8, 0, 2, "got 2 lanes for operations of 0"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             chains.chains(
                 *arrays, {"every": every, "lanes": lanes, "pairs": False, "flush": False}, 0, isa_level(), 1, length
             )
     task = {"every": 0, "lanes": 0, "pairs": True, "flush": False}
-    with pytest.raises(ValueError, match="pairs of products do not fit chains of 0 products and slices of 3"):
+    with pytest.raises(ValueError, match="got pairs with chains of 0 products and slices of 3"):
         chains.chains(a, b, d, task, 0, isa_level(), 1, 3)
     with pytest.raises(ValueError, match="chains in double got encodings of bf16"):
         chains.chains(np.ones((3, 8), np.uint16), b, d, task, 0, isa_level(), 1)

@@ -48,7 +48,7 @@ def test_objects_with_array_or_dlpack():
 
 
 def test_an_array_on_a_device_is_refused_with_the_way_out():
-    with pytest.raises(TypeError, match=r"a: .*copy it to the CPU first"):
+    with pytest.raises(TypeError, match=r"a: .*copy the object to the CPU first"):
         tcm.as_array(OnADevice(np.zeros(2)), "a")
 
 

@@ -66,7 +66,7 @@ def test_without_the_package_the_message_names_the_extra(monkeypatch):
 def test_the_command_takes_recorded_choices(recordings):
     recipe = make_recipe("rtx4060", "scaled_mm", {}, Problem("e4m3fn", "bf16", 4096, 16, 16), "mmaemu")
     assert recipe == scaled_mm_recipe(4096, split_k=3, scheme="pairwise")
-    with pytest.raises(ValueError, match="leave them out of --config"):
+    with pytest.raises(ValueError, match="leave these two fields out of --config"):
         make_recipe("rtx4060", "scaled_mm", {"split_k": "2"}, Problem("e4m3fn", "bf16", 4096, 16, 16), "mmaemu")
     with pytest.raises(ValueError, match="--recorded mmaemu with --library scaled_mm"):
         make_recipe("rtx4060", "scaled_mm", {}, Problem("e4m3fn", "bf16", 4096, 16, 16), "chosen.json")

@@ -81,7 +81,7 @@ def test_integers_are_exact(types):
 def test_bad_vectors(given, message):
     with pytest.raises(ValueError, match=message):
         vector_dot(*given)
-    with pytest.raises(ValueError, match="12 elements: VLMAX must be a power of two"):
+    with pytest.raises(ValueError, match="VLMAX is 12 elements, expected a power of two"):
         dot(12)
 
 

@@ -38,8 +38,8 @@ def test_alpha_and_beta(out):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"beta": 2.0}, ValueError, "beta needs c"),
-        ({"alpha": 2.0, "scale_a": 1.0, "scale_b": 1.0}, ValueError, "alpha cannot be combined with scales"),
+        ({"beta": 2.0}, ValueError, "got beta without c"),
+        ({"alpha": 2.0, "scale_a": 1.0, "scale_b": 1.0}, ValueError, "got alpha together with scales"),
         ({"alpha": np.inf}, ValueError, "finite FP32 number"),
         ({"alpha": "2"}, TypeError, "must be one number"),
         ({"c": C.astype(np.float64) * (1 + 2.0**-40), "beta": 2.0}, ValueError, "values that FP32 cannot represent"),

@@ -164,7 +164,7 @@ def test_bad_input():
         ({"c": np.zeros(48)}, r"c has shape \(48,\), expected \(48, 40\), \(40,\)"),
         ({"epilogue": "mish"}, "must be one of relu"), ({"epilogue": "softcap"}, "softcap:C, a number above 0"),
         ({"epilogue": "relu:2"}, "expected relu"), ({"epilogue": "residual"}, "needs residual="),
-        ({"residual": d}, "needs an epilogue"), ({"epilogue": (np.sin, -1)}, "Lipschitz"),
+        ({"residual": d}, "without an epilogue"), ({"epilogue": (np.sin, -1)}, "Lipschitz"),
         ({"epilogue": "relu+residual", "residual": d[:3]}, "residual has shape"), ({"rows": 0}, "at least 1"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=text):

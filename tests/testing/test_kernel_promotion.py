@@ -64,9 +64,9 @@ def test_a_missing_promotion_is_named():
 def test_bad_intervals():
     a, b = operands(0, k=64)
     for every, options, message in (
-        (48, {}, "multiple of the 32"),
+        (48, {}, "multiple of 32"),
         (0, {}, "multiple"),
-        (64, {"k_order": "split_k:2"}, "for parts of k whose sums are added outside, give splits"),
+        (64, {"k_order": "split_k:2"}, "if sums of parts of k are added outside of the unit, give splits"),
     ):
         with pytest.raises(ValueError, match=message):
             gemm_tolerance(HOPPER, a, b, promote_every=every, **options)

@@ -29,8 +29,8 @@ def compares(args: argparse.Namespace) -> bool:
     named = named or not DIALECTS.get(args.target, ANY).one_term
     if args.reach is not None and (named or args.block or args.kernel != "grid"):
         raise ValueError(
-            "--reach compares ways to compute a product, so it takes no option that names one: leave out --terms, --operand, "
-            "--mode, --max-error, --block, --kernel, --rank and a --for of one term"
+            "--reach itself chooses terms, operands, mode and block: leave out --terms, --operand, --mode, --max-error, "
+            "--block, --kernel, --rank, and a --for that has only one term"
         )
     return not (named or args.block or args.kernel != "grid")
 
@@ -167,8 +167,9 @@ def _batch_emitted(args: argparse.Namespace, best: ascend.BatchPlan) -> list[str
     dialect, folder = args.emit
     if dialect != "catlass":
         raise ValueError(
-            f"--emit {dialect} writes a kernel of one product, but --batch and --grouped plan several: use --emit catlass, "
-            f"whose kernel multiplies all"
+            f"--emit {dialect} writes a kernel of one product, but --batch and --grouped plan several products: use --emit "
+            "catlass, "
+            f"whose kernel computes all of them"
         )
     return list(map(str, write_files(folder, catlass_batch_files(best))))
 

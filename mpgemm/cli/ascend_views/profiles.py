@@ -152,7 +152,7 @@ def measured(
     skipped += not_predicted
     if not found:
         raise ValueError(
-            f"{args.measured} holds no product that can be predicted; the first: {(not_predicted or skipped)[0]}"
+            f"{args.measured} holds no product that can be predicted; the first was refused: {(not_predicted or skipped)[0]}"
         )
     written = _drawn(args, chip, found)
     products = [

@@ -40,7 +40,7 @@ def add_kernel_options(group: argparse._ArgumentGroup, names: Sequence[str]) -> 
             more["choices"] = tuple(x for x in row.choices if x != "")
         if isinstance(default, int) and row.choices or row.command.get("metavar") == "COUNT":
             more["type"] = int
-        shown = f" ({default})" if default and row.choices else ""
+        shown = f" (default {default})" if default and row.choices else ""
         group.add_argument(f"--{name.replace('_', '-')}", **{**more, "help": row.says + shown, **row.command})
 
 
@@ -140,7 +140,9 @@ def chip_of(args: argparse.Namespace) -> ascend.Chip:
     """
     chips = chips_of(args)
     if len(chips) > 1:
-        raise ValueError(f"got {len(chips)} chips, but this command takes one --chip: run it once for each chip")
+        raise ValueError(
+            f"got {len(chips)} chips, but this command takes one --chip: run the command once for each chip"
+        )
     return chips[0]
 
 
@@ -190,7 +192,7 @@ def parse_number(name: str, text: str) -> float:
     from ascend.chips.chip import PARAMETERS
 
     if name not in PARAMETERS:
-        raise ValueError(f"a chip has no parameter {name!r}: name one that --list-parameters shows")
+        raise ValueError(f"a chip has no parameter {name!r}: give a name that --list-parameters shows")
     try:
         number = float(text)
     except ValueError:

@@ -53,8 +53,15 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         metavar="NAME",
         help=f"distributions from which A and B are generated: {', '.join(matrices.DISTRIBUTIONS)}",
     )
-    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
-    add("--shape", nargs=3, type=int, action="append", metavar=("M", "K", "N"), help="sizes of generated matrices")
+    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
+    add(
+        "--shape",
+        nargs=3,
+        type=int,
+        action="append",
+        metavar=("M", "K", "N"),
+        help="sizes of the product of generated matrices: A is M x K, B is K x N",
+    )
     add("--precision", choices=("fp32", "fp64"), help="number format of generated matrices (default fp32)")
     add(
         "--c",
@@ -78,7 +85,7 @@ def check_files(args: argparse.Namespace) -> None:
     kinds = (("two files", args.files), ("--shipped", args.shipped), ("--distribution", args.distribution))
     given = [name for name, value in kinds if value]
     if len(given) > 1:
-        raise ValueError(f"got {' and '.join(given)}, expected one kind of input: leave the others out")
+        raise ValueError(f"got {' and '.join(given)}, expected one kind of input: keep one of these options")
     if len(args.files) == 1 and args.a_name and args.b_name:
         args.files = 2 * args.files
     if args.files and len(args.files) != 2:
@@ -139,8 +146,14 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
     )
     names = ", ".join(matrices.DISTRIBUTIONS)
     add("--distribution", metavar="NAME", help=f"distribution from which A and B are drawn: {names}")
-    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="parameters of the distribution")
-    add("--shape", nargs=3, type=int, metavar=("M", "K", "N"), help="sizes of drawn matrices")
+    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
+    add(
+        "--shape",
+        nargs=3,
+        type=int,
+        metavar=("M", "K", "N"),
+        help="sizes of the product of drawn matrices: A is M x K, B is K x N",
+    )
     if k:
         add("--k", type=int, help="length of the dot products, instead of --shape")
     add("--precision", choices=("fp32", "fp64"), default="fp32", help="number format of drawn matrices (default fp32)")

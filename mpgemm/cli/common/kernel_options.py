@@ -121,6 +121,6 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
         raise ValueError(
             f"{recipe.name} multiplies {' by '.join(taken)}, but A and B are {fmt}: name the format with "
             f"--operands, and "
-            "--input-rounding where values are rounded"
+            "their rounding with --input-rounding"
         )
     return recipe, found.assumptions

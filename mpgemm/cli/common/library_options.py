@@ -135,13 +135,13 @@ def read_operands(args: argparse.Namespace, *, library_rounds: bool = False) -> 
     words = library_rounds and given is not None and operand_format(given).name == "tf32"
     if words and args.input_rounding is not None:
         raise ValueError(
-            "--input-rounding has no effect, because this library rounds FP32 to TF32 itself: leave it out"
+            "--input-rounding has no effect, because this library rounds FP32 to TF32 itself: leave --input-rounding out"
         )
     a, fmt = read_operand(args.a, "fp32" if words else given, args.input_rounding)
     b, other = read_operand(args.b, "fp32" if words else given, args.input_rounding)
     fmt, other = ("tf32", "tf32") if words else (fmt, other)
     if fmt != other:
-        raise ValueError(f"A is {fmt} and B is {other}, expected one format for both: name it with --operands")
+        raise ValueError(f"A is {fmt} and B is {other}, expected one format for both: name the format with --operands")
     if a.shape[1] != b.shape[0]:
         raise ValueError(
             f"A is {a.shape} and B is {b.shape}, expected as many columns of A as rows of B: check the files' order"
@@ -200,8 +200,8 @@ def make_recipe(
     name, version = resolve_library(library)
     if recorded is not None and name != "cublaslt" and (name, recorded) != ("scaled_mm", "mmaemu"):
         raise ValueError(
-            "--recorded FILE goes with --library cublaslt-VERSION, and --recorded mmaemu with --library scaled_mm: name that "
-            "library, or leave --recorded out"
+            "--recorded FILE goes with --library cublaslt-VERSION, and --recorded mmaemu with --library scaled_mm: give the "
+            "matching --library, or leave --recorded out"
         )
     if name == "cublaslt":
         return _cublaslt(gpu, library.partition("-")[0], version, config, recorded, problem)
@@ -230,10 +230,11 @@ def _cublaslt(
         return load_recording(recorded, device=gpu, version=version or None).recipe(problem)
     if not version:
         ends = "" if called == "cublaslt" else ": it calls cuBLASLt"
-        raise ValueError(f"--library {called} has no version: give one, such as {called}-13.1{ends}")
+        raise ValueError(f"--library {called} has no version: add a version, such as {called}-13.1{ends}")
     if not config:
         raise ValueError(
-            "no kernel is named, and cuBLASLt chooses its kernel at run time: name it with --config ALGO_ID=..., or give a "
+            "no kernel is named, and cuBLASLt chooses its kernel at run time: name the kernel with --config ALGO_ID=..., or "
+            "give a "
             f"--recorded file, written by {RECORD}"
         )
     p = problem
@@ -255,7 +256,7 @@ def _scaled_mm(gpu: str, config: dict[str, str], recorded: str | None, p: Proble
     if recorded is None:
         split_k, scheme = _integer("split_k", config.get("split_k", "1")), config.get("scheme")
     elif {"split_k", "scheme"} & set(config):
-        raise ValueError("--recorded mmaemu determines split_k and scheme: leave them out of --config")
+        raise ValueError("--recorded mmaemu determines split_k and scheme: leave these two fields out of --config")
     else:
         split_k, scheme = libraries.recorded_split(p.m, p.k, p.n, out_format=p.out_format, **unit)
     return libraries.scaled_mm_recipe(p.k, split_k=split_k, scheme=scheme, **unit)

@@ -84,8 +84,13 @@ def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
         help="number of keys to the left and right of its own position that a query sees; -1: all",
     )
     add("--softmax-scale", type=float, metavar="X", help="factor of Q K^T (default 1 / sqrt(d))")
-    add("--kv-tile", type=int, metavar="KEYS", help="number of keys in a tile (default: any number from 16)")
-    add("--p-scale", type=float, metavar="X", help="factor of P before it is rounded (default 256 for 8 bits, else 1)")
+    add("--kv-tile", type=int, metavar="KEYS", help="number of keys in a tile (default: not known, at least 16)")
+    add(
+        "--p-scale",
+        type=float,
+        metavar="X",
+        help="factor of P, the exponentials, before P is rounded (default 256 for 8-bit formats, else 1)",
+    )
     add(
         "--exp-ulps",
         type=float,
@@ -93,17 +98,21 @@ def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
         help="largest error of the kernel's exponential in ulp (default 2.06, that of MUFU.EX2)",
     )
     add("--softcap", type=float, metavar="X", help="replace each scaled score s by X tanh(s / X)")
-    add("--sinks", metavar="FILE", help="file with one score for each query head, which is added to its row sums")
+    add(
+        "--sinks",
+        metavar="FILE",
+        help="file with one more score for each query head, whose exponential is added to the row sums of the softmax",
+    )
     for side in "qk":
         add(
             f"--cu-seqlens-{side}",
             metavar="FILE",
-            help=f"{side.upper()} is packed as (all rows, heads, d), and sequences begin at these rows",
+            help=f"file of the rows at which sequences begin in {side.upper()}, packed as (all rows, heads, d)",
         )
     add(
         "--block-table",
         metavar="FILE",
-        help="K and V are (pages, rows, heads, d); the file lists the pages of each sequence",
+        help="file that lists the pages of each sequence, with K and V of shape (pages, rows, heads, d)",
     )
     add("--cache-seqlens", metavar="FILE", help="file with the number of keys of each sequence in pages")
     parser.goes_with(_OPTIONS, ("--attention",))

@@ -80,9 +80,11 @@ class Parser(argparse.ArgumentParser):
             if useless:
                 names = " or ".join(map(self._spelled, others)) if wanted else " and ".join(map(self._spelled, beside))
                 relation = "with" if wanted or what else "without"
-                go = "goes" if len(useless) == 1 else "go"
+                go, it_has = ("goes", "it has") if len(useless) == 1 else ("go", "they have")
                 way_out = f"leave out {' and '.join(useless)}, or {'give ' if wanted else ''}{names}"
-                raise ValueError(f"{' and '.join(useless)} {go} {relation} {what or names}: no effect here, {way_out}")
+                raise ValueError(
+                    f"{' and '.join(useless)} {go} {relation} {what or names}, so {it_has} no effect here: {way_out}"
+                )
         for name, least in self._least.items():
             value = getattr(found[0], self._option_string_actions[name].dest)
             if self._is_given(name) and value < least:

@@ -61,7 +61,7 @@ def profiled(
         seen = sorted({f"{row['m']} x {row['k']} x {row['n']}" for row in rows if {"m", "k", "n"} <= set(row)})
         named = f" named like {args.rows!r}" if args.rows else ""
         raise ValueError(
-            f"{path} has no row of m {m}, k {k}, n {n}{named}: give matrices of a size that it has: "
+            f"{path} has no row of m {m}, k {k}, n {n}{named}: give matrices of one of its sizes: "
             f"{', '.join(seen[:8]) or 'none'}"
         )
     found: list[tuple[dict, ProfiledProduct]] = []
@@ -84,7 +84,8 @@ def one_profiled(*args: Any, **options: Any) -> tuple[dict, ProfiledProduct]:
     if len(found) > 1:
         names = ", ".join(_name(row) for row, _ in found[:6])
         raise ValueError(
-            f"{args[0]}: {len(found)} rows with different recipes fit, expected one: {names}; name it with --rows or --operands"
+            f"{args[0]}: {len(found)} rows with different recipes fit, expected one: {names}; choose a row with --rows or "
+            "--operands"
         )
     return found[0]
 
@@ -118,7 +119,7 @@ class ProfiledRecording:
             if other is not row and not _same(product, from_profile(other, gpu, assume=args.assume)):
                 names = f"{_name(other)} and {_name(row)}"
                 raise ValueError(
-                    f"{path}: {problem} was recorded with two recipes, {names}, expected one: name it with --rows"
+                    f"{path}: {problem} was recorded with two recipes, {names}, expected one: choose its row with --rows"
                 )
         return cls(gpu, version, path, found, args.assume)
 

@@ -91,11 +91,11 @@ def chains(a, b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads
     if not mpg_has_chains(level, job.flush):
         raise ValueError(f"chains have no kernel at level {level}: use a level for which available() is true")
     if job.lanes < 0 or (job.lanes and not every):
-        raise ValueError(f"{job.lanes} lanes do not fit operations of {every} products")
+        raise ValueError(f"got {job.lanes} lanes for operations of {every} products, expected 0 lanes, or operations of at least 1 product")
     if job.pairs and (every or (length % 2 and length < k)):
-        raise ValueError(f"pairs of products do not fit chains of {every} products and slices of {length}")
+        raise ValueError(f"got pairs with chains of {every} products and slices of {length}, expected 0 and an even length or all of k")
     if every < 0 or every > MPG_CHAIN_LONGEST or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
-        raise ValueError(f"chains of {every} products and slices of {length} do not fit {k} products")
+        raise ValueError(f"got chains of {every} products and slices of {length} for k = {k}, expected chains that divide both")
     if m == 0 or n == 0 or k == 0:
         return False
     job.k, job.size, job.nan = k, sizeof(real), nan

@@ -51,7 +51,7 @@ def shape(int unit):
 
 def _check(unit):
     if not 0 <= unit < MPG_UNITS:
-        raise ValueError(f"instruction is {unit}, expected 0 to {MPG_UNITS - 1}")
+        raise ValueError(f"instruction index is {unit}, expected 0 to {MPG_UNITS - 1}")
 
 
 def run(int unit, bint emulated, const uint8_t[::1] a, const uint8_t[::1] b, uint32_t[:, :, ::1] d, int64_t k, int threads):
@@ -70,7 +70,7 @@ def run(int unit, bint emulated, const uint8_t[::1] a, const uint8_t[::1] b, uin
     cdef int64_t batch = d.shape[0], m = d.shape[1], n = d.shape[2], size = mpg_unit_shapes[unit].size
     cdef int64_t high = mpg_unit_shapes[unit].m
     if a.shape[0] != batch * m * k * size or b.shape[0] != batch * k * n * size:
-        raise ValueError(f"a and b have {a.shape[0]} and {b.shape[0]} bytes, which do not fit {batch} products of {m} x {k} x {n}")
+        raise ValueError(f"a and b have {a.shape[0]} and {b.shape[0]} bytes, expected the sizes of {batch} products of {m} x {k} x {n}")
     if emulated and not mpg_unit_is_emulated(unit):
         raise ValueError(f"{NAMES[unit]} has no emulation: run it on a CPU that has it")
     if not emulated and mpg_unit_state(unit) != MPG_UNIT_READY:

@@ -93,7 +93,8 @@ class AMDProgram(KernelProgram):
         static = self.kernel.facts.get("group_segment_fixed_size", 0)
         if not 0 <= shared <= most or static > most:
             raise ValueError(
-                f"{self.target} has {most} bytes of local memory for a block, but {max(shared, static)} are asked for"
+                f"{self.target} has {most} bytes of local memory for a block, but the kernel needs {max(shared, static)}: "
+                "pass a smaller shared, or compile for another GPU"
             )
         names = [argument.name for argument in self.parameters]
         arrays, called, _ = argument_arrays(arguments, names)
@@ -130,7 +131,7 @@ class AMDProgram(KernelProgram):
             return extents(block, "block")
         largest = metadata.get("max_flat_workgroup_size")
         if largest is None:
-            raise ValueError(f"{self.name} does not say how many threads a block has: pass block=")
+            raise ValueError(f"{self.name} does not state the number of threads of a block: pass block=(x, y, z)")
         assumptions[f"a block has {largest} threads, the most that the metadata allow"] = None
         return extents([int(str(largest))], "max_flat_workgroup_size")
 
@@ -212,5 +213,5 @@ def program_of(text: str, found: CodeObject, entry: str | None, limits: KernelLi
             raise ValueError(f"there are {len(found.kernels)} kernels: {listed}; name one with entry=")
         entry = next(iter(found.kernels))
     if entry not in found.kernels:
-        raise ValueError(f"unknown kernel {entry!r}; the text has {', '.join(found.kernels) or 'none'}")
+        raise ValueError(f"unknown kernel {entry!r}; the text has the kernels {', '.join(found.kernels) or 'none'}")
     return AMDProgram(text, found, found.kernels[entry], limits)

@@ -100,7 +100,7 @@ class PTXProgram(KernelProgram):
                 raise ValueError(f"the entry requires blocks of {required} threads, got block={block}")
             block = required
         if block is None:
-            raise ValueError(f"{self.name} does not say how many threads a block has: pass block=")
+            raise ValueError(f"{self.name} does not state the number of threads of a block: pass block=(x, y, z)")
         grid, block = checked_launch(grid, block, unpublished, limits)
         cluster = extents(cluster or directives.get("reqnctapercluster") or (1,), "cluster")
         if any(g % c for g, c in zip(grid, cluster, strict=True)):
@@ -246,5 +246,5 @@ def read_text(text: str, entry: str | None, limits: KernelLimits, *, fmad: bool 
             raise ValueError(f"the text has {len(module.entries)} entries: {listed}; name one with entry=")
         entry = next(iter(module.entries))
     if entry not in module.entries:
-        raise ValueError(f"there is no entry {entry!r}; the text has {', '.join(module.entries) or 'none'}")
+        raise ValueError(f"unknown entry {entry!r}; the text has the entries {', '.join(module.entries) or 'none'}")
     return PTXProgram(text, module, module.entries[entry], limits, fmad)

@@ -147,8 +147,8 @@ class FidelityPhases(_Phases):
         a, b, c, d = (fmt.name for fmt in formats)
         if a != b or a not in RESULTS or c != d or d not in RESULTS[a]:
             raise ValueError(
-                "FidelityPhases multiplies bf16 or tf32 into fp32 or bf16, and fp16 into fp32 or fp16; A and B have one "
-                f"format, and C and D have one; got {a} x {b} + {c} to {d}"
+                "FidelityPhases multiplies bf16 or tf32 into fp32 or bf16, and fp16 into fp32 or fp16; A and B must "
+                f"have one format, and C and D must have one format; got {a} x {b} + {c} to {d}"
             )
 
     def pass_bits(self, p):

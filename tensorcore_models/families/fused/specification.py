@@ -307,7 +307,8 @@ class ParametricDotAdd(FusedSum):
         for name, fmt in zip("ab", formats[:2], strict=True):
             if parts and sum(parts) != fmt.precision:
                 raise ValueError(
-                    f"significand_parts {parts} have {sum(parts)} bits in total: {name}_format {fmt.name} needs {fmt.precision}"
+                    f"significand_parts {parts} have {sum(parts)} bits in total, expected {fmt.precision}, the significand of "
+                    f"{name}_format {fmt.name}"
                 )
         if parts and block_size is not None:
             raise ValueError(f"significand_parts need operands without block scales, got block_size {block_size}")

@@ -69,14 +69,14 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np
         counts = json.loads((Path(folder) / INDEX).read_text())["vectors"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{Path(folder) / INDEX} is not an index of recorded vectors ({error!r}): record them again"
+            f"{Path(folder) / INDEX} is not an index of recorded vectors ({error!r}): record the vectors again"
         ) from error
     with path.open("rb") as file:
         try:
             archive = zipfile.ZipFile(file)
             _check_sizes(archive, counts)
             if (bad := archive.testzip()) is not None:  # numpy reads headers before it checks checksums
-                raise ValueError(f"the checksum of {bad} is wrong: record again")
+                raise ValueError(f"the checksum of {bad} is wrong: record the vectors again")
             file.seek(0)
             arrays = np.load(file, allow_pickle=False)
             for name, count in counts.items():

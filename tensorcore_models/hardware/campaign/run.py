@@ -105,7 +105,7 @@ class Campaign:
                 held = json.loads(path.read_text())
                 tallies = {name: Tally(**found) for name, found in held["instructions"].items()}
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise ValueError(f"{path} is damaged ({error!r}): remove it, or give another folder") from None
+                raise ValueError(f"{path} is damaged ({error!r}): remove the file, or give another folder") from None
             for fact in set(self.facts) - {"date"}:
                 if held.get(fact) != self.facts[fact]:
                     raise ValueError(

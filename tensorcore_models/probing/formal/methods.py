@@ -147,7 +147,9 @@ def beating_input(
     """
     limits, formats, ways = SolverLimits(**options), better.formats, (better, worse)
     if worse.formats != formats:
-        raise ValueError(f"formats differ: {formats} and {worse.formats}; both ways need the same operands and result")
+        raise ValueError(
+            f"formats differ: {formats} and {worse.formats}; both methods need the same operand and result formats"
+        )
     length = better.engine.k if k is None else k
     for name, asked, fmt in (("exponents", exponents, formats.a), ("c_exponents", c_exponents, formats.c)):
         if max(asked[0], fmt.emin) > min(asked[1], fmt.emax):

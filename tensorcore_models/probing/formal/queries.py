@@ -309,7 +309,9 @@ def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tupl
                 f"{carries} carry bits of {engine.label}: {verdict.status} after {verdict.seconds:.1f} s; "
                 "give a larger timeout or memory"
             )
-    raise ValueError(f"{engine.label} needs more than 59 carry bits, the most that are tried")
+    raise ValueError(
+        f"{engine.label} needs more than 59 carry bits, the largest number that is tried: take another engine"
+    )
 
 
 def with_integer_bits(engine: Modelled, integer_bits: int | None) -> MatrixEngine:

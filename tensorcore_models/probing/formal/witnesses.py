@@ -134,7 +134,9 @@ def witness_formats(*engines: Modelled) -> Formats:
     found = [formats_of(engine) for engine in engines]
     for other in found[1:]:
         if other != found[0]:
-            raise ValueError(f"formats differ: {found[0]} and {other}; both need the same operands and the same result")
+            raise ValueError(
+                f"formats differ: {found[0]} and {other}; both engines need the same operand and result formats"
+            )
     return found[0]
 
 
@@ -142,5 +144,5 @@ def exact_value(code: int, fmt: Format) -> Fraction:
     """Return the value of a finite encoding; raise ValueError for an infinity or a NaN."""
     value = decode_value(code, fmt)
     if value is None:
-        raise ValueError(f"{shown(code, fmt)} of {fmt.name} is not finite")
+        raise ValueError(f"{shown(code, fmt)} of {fmt.name} is not finite, expected a finite number")
     return value

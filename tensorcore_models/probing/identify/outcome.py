@@ -105,7 +105,8 @@ class Identification(Result):
         """
         if self.engine is None:
             raise ValueError(
-                f"{self.label}: no specification was identified, so there is no row; `verdict` gives the reason"
+                f"{self.label}: no specification was identified, so no row of the catalogue can be made; `verdict` gives the "
+                "reason"
             )
         a, b, c, d = (f.name for f in self.interface.formats)
         scales = ""

@@ -214,7 +214,9 @@ def judged(name: str, engine: Any) -> list[Judged]:
     spec, precision = engine.accumulator, engine.formats[3].precision
     truth = truth_of(spec, precision) or (_truth_of_chain(spec, precision) if name == "fasi" else None)
     if truth is None:
-        raise ValueError(f"{engine.label} is not a fused unit with a single alignment, which these tests describe")
+        raise ValueError(
+            f"{engine.label} is not a fused unit with a single alignment, which the suite needs: take another suite"
+        )
     table = run(name, engine)
     setting = _setting(engine, 2 * engine.k, list(table.rows))
     return [
