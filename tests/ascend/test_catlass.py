@@ -242,6 +242,4 @@ def test_the_commands_of_several_products(tmp_path, capsys):
     assert "GroupedMatmulSliceMTla" in (tmp_path / "kernel" / "gemm.cpp").read_text(encoding="utf-8")
     capsys.readouterr()
     assert main([*batch, "--emit", "ascendc", str(tmp_path / "x")]) == 2
-    assert (
-        "use --emit catlass, whose kernel computes all" in capsys.readouterr().err and not (tmp_path / "x").exists()
-    )
+    assert "use --emit catlass, whose kernel computes all" in capsys.readouterr().err and not (tmp_path / "x").exists()

@@ -340,7 +340,8 @@ def test_bad_profiles(tmp_path, change, message):
 @pytest.mark.parametrize(
     ("shapes", "outputs", "kinds", "message"),
     [
-        ("2,3;3,4", "2,5", "FLOAT16;FLOAT16", "cannot give a product of shape"), ("2,3", "2,5", "FLOAT16", "expected two matrices"),
+        ("2,3;3,4", "2,5", "FLOAT16;FLOAT16", "cannot give a product of shape"),
+        ("2,3", "2,5", "FLOAT16", "expected two matrices"),
         ("2,3;3,4", "2,4", "COMPLEX64;COMPLEX64", "unknown data type 'COMPLEX64'"),
         ("2,x;3,4", "2,4", "FLOAT16;FLOAT16", "as a shape"),
     ],

@@ -114,7 +114,7 @@ LEFT_OUT = (
     (line("MatMulV3", "20,30;30,40", "INT4;INT4", "ND;ND", "20,40"), "unknown data type 'INT4'"),
     (line("MatMulV3", "20,0;0,40", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "a size below 1"),
     (line("MatMulV3", ";;", "FLOAT16;FLOAT16", "ND;ND", "20,40"), "expected two matrices"),
-    (line("GroupedMatmul", "7,20;9,20;20,40;20,50", "FLOAT16;FLOAT16", "ND;ND", "7,40;9,50"), "groups with equal k and equal n"),
+    (line("GroupedMatmul", "7,20;9,20;20,40;20,50", "FLOAT16;FLOAT16", "ND;ND", "7,40;9,50"), "equal k and equal n"),
     ("op,MatMulV3,AI_CORE,10.0,NO,20,30;30,40,FLOAT16;FLOAT16,ND;ND,20,40,FLOAT16", "shapes that contain commas "
     "need quotes"),
     (line("MatMulV3", "20,30;30,40", "FLOAT16;FLOAT16", "ND;ND", "20,40").replace("10.0", "N/A"), "above 0, got 'N/A'"),

@@ -254,7 +254,8 @@ def test_fields_of_a_plan_mean_the_plan():
     [
         ({"baseM": 0}, "got 0 for baseM, expected numbers above 0"), ({"Kb": 4096}, "Ka = 8192 and Kb = 4096 differ"),
         ({"usedCoreNum": 48}, "usedCoreNum = 48, but the other fields divide the product into 24 rectangles"),
-        ({"singleCoreM": 1024}, "usedCoreNum = 24, but the other fields divide the product into 48 rectangles"), ({"baseM": 512}, "overflows"),
+        ({"singleCoreM": 1024}, "usedCoreNum = 24, but the other fields divide the product into 48 rectangles"),
+        ({"baseM": 512}, "overflows"),
     ],
 )  # fmt: skip
 def test_fields_that_contradict_each_other_are_refused(change, why):

@@ -153,7 +153,10 @@ def test_hardware_by_name(capsys):
         (["--python", "json:dumps"], "a_format, d_format and k"),
         (["--python", "json:dumps", "--suite", "fasi"], "a_format, d_format and k|--a-format"),
         (["--instruction", "volta:none"], "none"),
-        (["--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--k", "4"], "got --k, which an instruction or engine defines itself"),
+        (
+            ["--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--k", "4"],
+            "got --k, which an instruction or engine defines",
+        ),
         (["--engine", "abacus:fast"], "does not name a hardware engine"),
     ],
 )

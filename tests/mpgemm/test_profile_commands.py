@@ -73,7 +73,10 @@ def test_bad_profiles_are_one_line(tmp_path, monkeypatch, capsys):
         (["predict", "A.npy", "B.npy", "--gpu", "a100", "--profile", SHIPPED], "assume='h100'"),
         ([*library, "algoId=20,stages=8x5,numSplitsK=2"], "layout of its operands, which is not known"),
         ([*library, "algoId=20,tiles=3"], "config has the field 'tiles'"),
-        ([*library, "algoId=21,stages=16x6", "--operands", "tf32", "--input-rounding", "rz"], "leave --input-rounding out"),
+        (
+            [*library, "algoId=21,stages=16x6", "--operands", "tf32", "--input-rounding", "rz"],
+            "leave --input-rounding out",
+        ),
     ):
         assert main(words) == 2, words
         error = capsys.readouterr().err

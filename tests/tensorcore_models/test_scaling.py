@@ -143,7 +143,10 @@ def test_after_blocks(shapes):
         part[:, kept] = a[:, kept]
         ends.append(HOPPER.gemm(part, b, scale_a=sa, scale_b=sb))
     assert (split == ends[0] + ends[1]).all()
-    for options, message in (({"promote_every": 96}, "divisor of 128"), ({"k_order": "sliced_k:2"}, "starts at a block")):
+    for options, message in (
+        ({"promote_every": 96}, "divisor of 128"),
+        ({"k_order": "sliced_k:2"}, "starts at a block"),
+    ):
         with pytest.raises(ValueError, match=message):
             HOPPER.gemm(a, b, scale_a=sa, scale_b=sb, **options)
 
