@@ -147,17 +147,18 @@ class _Builder(Phases):
 
     # -------------------------------------------------------- the multiplication
 
-    def _memory_bytes(self) -> float:
+    def _memory_bytes(self) -> dict[str, float]:
         """Return the bytes that memory carries: misses, and C; with FIXPIPE, which writes to L2, only the part of C beyond L2.
 
         The time of one core alone does not include them where a core with a short tile goes on to a wave of few cores
         before the others.
         """
         if self.l2 == "shared_b":
-            return 0.0
+            return {}
         kept = self.chip.l2_usable_bytes if self.chip.fixpipe else 0.0
         written = max(c_bytes(self.schedule) - kept, 0.0)
-        return float(sum(operand_bytes_from_memory(self.schedule)) + written)
+        a, b = operand_bytes_from_memory(self.schedule)
+        return {"A miss": a, "B miss": b, "C write": float(written)}
 
     def tiles_phase(self) -> Phase:
         """Return the multiplication of all tiles on the cubes."""

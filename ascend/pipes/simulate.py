@@ -274,7 +274,7 @@ def _run_phase(
         core, pipe = stuck[0]
         flag = engine.blocked_on(core, pipe)
         raise RuntimeError(f"deadlock: core {core}, {PIPES[pipe]} waits for {list(FLAGS.values())[flag]}")
-    floor = phase.memory_bytes / chip.hbm_bytes_per_cycle
+    floor = sum(phase.memory_bytes.values()) / chip.hbm_bytes_per_cycle
     kept = Records(*(array[: engine.records] for array in records)) if records else None
     return PhaseResult(
         phase.name, max(engine.end_time(), floor), len(flat.core_first_loop), flat, sums[0], sums[1],

@@ -8,7 +8,7 @@ result is ready. A pool of buffer slots is a pair of flags, FREE (raised in adva
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -102,8 +102,8 @@ class Phase:
     program_of_core: tuple[int, ...]
     slot_bytes: dict[str, int]  # bytes of one slot of each pool, by its FREE flag
     launch: float = 0.0  # cycles of the launch before the phase begins
-    #: Bytes of all cores that the memory has to carry, at its own rate, during the phase.
-    memory_bytes: float = 0.0
+    #: Bytes of all cores that the memory has to carry, at its own rate, during the phase, by the kind of operation.
+    memory_bytes: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

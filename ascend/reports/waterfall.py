@@ -12,7 +12,7 @@ from ascend.chips.chip import PARAMETERS, Chip
 from ascend.kernels.base import Kernel
 from ascend.pipes.build import build_program
 from ascend.pipes.simulate import LatencyMode, run_program, simulate
-from ascend.programs.program import Loop, PipeOperation, Program, Segment
+from ascend.programs.program import Loop, Phase, PipeOperation, Program, Segment
 from tensorcore_models.machine.fp_state import default_fp_state
 
 
@@ -116,7 +116,10 @@ def _with_causes(schedule: Kernel, present: int) -> Program:
 
 
 def free_of_charge(program: Program, kinds: set[str]) -> Program:
-    """Return the program in which operations of some kinds take no time; the flags between the pipes stay."""
+    """Return the program in which operations of some kinds take no time, nor their bytes in the memory of all cores.
+
+    The flags between the pipes stay.
+    """
     if not kinds:
         return program
 
@@ -127,11 +130,12 @@ def free_of_charge(program: Program, kinds: set[str]) -> Program:
         segments = (Segment(tuple(map(free, segment.template)), segment.repeats) for segment in loop.segments)
         return loop._replace(segments=tuple(segments))
 
-    phases = tuple(
-        replace(phase, programs=tuple(tuple(map(loop_without, loops)) for loops in phase.programs))
-        for phase in program.phases
-    )
-    return replace(program, phases=phases)
+    def phase_without(phase: Phase) -> Phase:
+        carried = {kind: size for kind, size in phase.memory_bytes.items() if kind not in kinds}
+        programs = tuple(tuple(map(loop_without, loops)) for loops in phase.programs)
+        return replace(phase, programs=programs, memory_bytes=carried)
+
+    return replace(program, phases=tuple(map(phase_without, program.phases)))
 
 
 class Sensitivity(NamedTuple):

@@ -102,3 +102,40 @@ def test_sweep():
     assert [value for value, _ in rows] == [0.6e12, 1.2e12, 2.4e12]
     assert rows[1][1] == simulate(build_schedule(M, K, N, A, PUBLISHED_BLOCK)).tflops
     assert [tflops for _, tflops in rows] == sorted(tflops for _, tflops in rows)
+
+
+@pytest.mark.parametrize(
+    ("chip", "size", "grid", "block", "options"),
+    [
+        ("310P3", (256, 5120, 13824), (1, 8, 1), (256, 64, 64), {"mode": "fused"}),
+        ("310P3", (32, 4096, 11008), (1, 8, 1), (32, 64, 64), {"mode": "fused"}),
+        ("910B3", (32, 4096, 11008), (1, 16, 1), (32, 64, 64), {"operand": "fp32", "terms": 1}),
+        ("910A", (4096, 4096, 4096), (8, 1, 4), (304, 48, 32), {"mode": "fused"}),
+    ],
+)
+def test_edges_are_counted_from_tiles_and_memory_is_not_among_them(chip, size, grid, block, options):
+    place = ascend.get_chip(chip)
+    free = {"hbm_bytes_per_second": 1e18, "memory_read_rate": 1e9, "l2_read_rate": 1e9}
+    lifted = place.replace(**free, gm_to_l1_latency=0.0, memory_read_latency=0.0)
+    grid = ascend.Grid(*grid)
+    schedule = build_schedule(*size, place, ascend.Blocking(*block), kernel="grid", grid=grid, **options)
+    most = max(_steps_of_core(schedule, core) for core in range(schedule.cores))
+    steps = waterfall(schedule)
+    assert steps[1].cycles == pytest.approx(most - steps[0].cycles, abs=1e-6 * most)
+    assert (steps[1].cycles == 0) == (chip == "310P3")  # nothing is padded there, and no core idles
+    assert sum(step.cycles for step in steps) == pytest.approx(simulate(schedule).cycles, rel=1e-9)
+    for step in waterfall(schedule.timed_by(lifted)):
+        if "from memory" in step.cause:
+            assert step.cycles == pytest.approx(0, abs=2e-3 * steps[0].cycles), step.cause
+
+
+def _steps_of_core(schedule, core):
+    """Return the cube steps of one core's tiles, with their edges rounded up."""
+    sizes = schedule.cube_step
+    total = 0
+    for visit in schedule.visits(core):
+        groups = schedule.groups_of(schedule.k_slices[visit.slice])
+        depth = sum(-(-(stop - start) // sizes[1]) for group in groups for start, stop in schedule.k_blocks(group))
+        for (r0, r1), (c0, c1) in visit.tiles:
+            total += depth * -(-(r1 - r0) // sizes[0]) * -(-(c1 - c0) // sizes[2])
+    return schedule.terms * total
