@@ -32,7 +32,7 @@ EXAMPLES = (
     ),
     ("out.pt:y layer.safetensors:x W.npy --operands e4m3fn", "tensors by their names; encodings of a format"),
     (
-        "out.npy G.npy W.npy --operands e5m2,e4m3fn --out-format bf16",
+        "dx.npy DY.npy W8.npy --operands e5m2,e4m3fn --out-format bf16",
         "operands of two formats, and a result stored as encodings",
     ),
     (

@@ -60,7 +60,7 @@ def test_plans_for_triton_are_said(chip, size):
         (["--mode", "termwise", "--block", "64,32,64"], "combines terms by mode fused, got termwise"),
         (["--split", "2", "--block", "64,32,64"], "walks all of k in one program"),
         (["--split", "2"], "walks all of k in one program, got 2 slices of k"),
-        (["--block", "96,32,48"], "next to 96: 64 or 128 and 48: 32 or 64"),
+        (["--block", "96,32,48"], "give --block with 64 or 128 for 96, 32 or 64 for 48, or leave"),
         (["--chip", "910A"], "takes one --chip"),
     ],
 )
@@ -75,7 +75,7 @@ def test_what_triton_cannot_say_is_refused(arguments, why, tmp_path, capsys):
     [
         ({"chip": "910A"}, "does not exist for 910A"),
         ({"mode": "elementwise"}, "mode elementwise"),
-        ({"block": (64, 48, 32)}, "next to 48: 32 or 64"),
+        ({"block": (64, 48, 32)}, "give --block with 32 or 64 for 48, or leave"),
         ({"terms": 1, "mode": "termwise"}, "1 term"),
         ({"resident": "a", "swizzle": None}, "one by one in bands of rows"),
         ({"split": 2}, "2 slice"),

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from own_kernel import RACING
@@ -158,6 +159,10 @@ def examples_folder(tmp_path_factory):
         np.save(folder / f"{name}.npy", tcm.default_instruction(device, "fp16").gemm(a, b))
     unit = tcm.default_instruction("h100", "fp16")
     np.save(folder / "out.npy", unit.gemm(a, b))
+    dy, w8 = a.astype(ml_dtypes.float8_e5m2), b.astype(ml_dtypes.float8_e4m3fn)
+    dx = tcm.get_instruction("hopper:wgmma.m64n8k32.f32.e5m2.e4m3").gemm(dy, w8).astype(ml_dtypes.bfloat16)
+    for name, x in (("DY", dy), ("W8", w8), ("dx", dx)):
+        np.save(folder / f"{name}.npy", x)
     experts = np.stack([b, -b, b[::-1]])
     np.save(folder / "experts.npy", experts)
     np.save(
