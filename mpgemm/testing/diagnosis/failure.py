@@ -47,6 +47,7 @@ class Finding(NamedTuple):
     chance: float  #: logarithm of the probability that one of so many candidates explains as much
     tried: float = 0.0  #: logarithm of the number of predictions of which this is the best
     free: int = 0  #: number of fitted numbers
+    lossless: bool = False  #: whether the sums are taken as exact, without the unit's loss on sums of one sign
 
     @property
     def fits(self) -> bool:
@@ -54,6 +55,11 @@ class Finding(NamedTuple):
         differences.
         """
         return self.fit <= GOOD and self.units <= 1 and self.explained >= EXPLAINED
+
+    @property
+    def perhaps(self) -> bool:
+        """Return whether the statement fits with fewer fitted numbers than the elements determine."""
+        return self.fits and (self.free <= 1 or self.chance < 0)
 
     @property
     def good(self) -> bool:
@@ -217,6 +223,14 @@ class Failure:
     def screened(self) -> int:
         """Return the wrong elements, and others, whose products are used first; fewer if k is long."""
         return min(max(SCREENED // max(self.k, 1), LEAST), SAMPLES)
+
+    def losses(self) -> list["Failure"]:
+        """Return the failure with the unit's loss on sums of one sign, and without it if that differs: kernels that add
+        outside of a unit that truncates lose hardly any of it.
+        """
+        exact = self.exact[self.rows, self.columns]
+        same = abs(self.share) * _rms(exact) <= _rms(self.usual)
+        return [self] if same or self.of_results else [self, replace(self, share=0.0)]
 
     def few(self, times: int = 1) -> "Failure":
         """Return the failure with a multiple of :attr:`screened` of the wrong elements and of the others."""
