@@ -96,7 +96,9 @@ class FaultKind(NamedTuple):
 
 
 #: Description of the narrow sums that were tried.
-_NARROW_SUMS = f"sums in {' or '.join(NARROW)}, rounded every 1 to 128 products in order of k, or between parts of k"
+_NARROW_SUMS = (
+    f"sums in {' or '.join(NARROW)}, rounded every 1 to 128 products in order of k, or between named parts of k"
+)
 #: Kinds of faults in the order in which they are listed. Epilogues, narrow sums and scattered missing products are not among
 #: them, because they do not predict single sums.
 FAULT_KINDS: tuple[FaultKind, ...] = (

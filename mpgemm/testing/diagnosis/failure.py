@@ -87,6 +87,7 @@ class Failure:
     rows: np.ndarray
     columns: np.ndarray
     share: float = 0.0  #: relative loss of a right kernel's results of one sign
+    denied: float | None = None  #: the unit's relative loss, where sums are taken as exact
     unit: float = 0.0  #: relative loss by rounding to a narrower output format
     of_results: bool = False  #: whether values are those after an epilogue
 
@@ -121,6 +122,9 @@ class Failure:
         wrong = self.wrong[self.rows, self.columns]
         with np.errstate(all="ignore"):
             rest, difference = np.abs(self.got - prediction), np.abs(self.got - self.true)
+            if self.denied is not None:  # a statement does not explain the loss that it denies
+                modelled = (1 + self.denied) * self.exact[self.rows, self.columns]
+                difference = np.minimum(difference, np.abs(self.got - modelled))
             rounding = self.unit * np.abs(prediction)  # the prediction is rounded, too, and may be larger
             scale = np.hypot(slack * self.usual, rounding / math.sqrt(3))
             units = np.where(rest == 0, 0.0, rest / (slack * self.bound[self.rows, self.columns] + rounding))
@@ -230,7 +234,7 @@ class Failure:
         """
         exact = self.exact[self.rows, self.columns]
         same = abs(self.share) * _rms(exact) <= _rms(self.usual)
-        return [self] if same or self.of_results else [self, replace(self, share=0.0)]
+        return [self] if same or self.of_results else [self, replace(self, share=0.0, denied=self.share)]
 
     def few(self, times: int = 1) -> "Failure":
         """Return the failure with a multiple of :attr:`screened` of the wrong elements and of the others."""
