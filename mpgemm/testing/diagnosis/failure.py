@@ -87,9 +87,9 @@ class Failure:
     rows: np.ndarray
     columns: np.ndarray
     share: float = 0.0  #: relative loss of a right kernel's results of one sign
-    denied: float | None = None  #: the unit's relative loss, where sums are taken as exact
     unit: float = 0.0  #: relative loss by rounding to a narrower output format
     of_results: bool = False  #: whether values are those after an epilogue
+    denied: float | None = None  #: the unit's relative loss, where sums are taken as exact
 
     @property
     def got(self) -> np.ndarray:
