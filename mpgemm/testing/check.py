@@ -332,7 +332,7 @@ def failed(
 ) -> KernelCheck:
     """Return the result of a check that fails: the error, its place, and its explanation."""
     return KernelCheck(
-        False, summary, int(wrong.sum()), wrong.size, tuple(details), place.text,
+        False, summary, int(wrong.sum()), wrong.size, (*details, *found.remarks), place.text,
         found.statements or ("no known fault",), found.ruled_out, found.tried, picture(wrong, place), case, wrong,
         found.fitting,
     )  # fmt: skip

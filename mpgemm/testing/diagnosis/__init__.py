@@ -96,7 +96,9 @@ class FaultKind(NamedTuple):
 
 
 #: Description of the narrow sums that were tried.
-_NARROW_SUMS = f"sums in {' or '.join(NARROW)}, rounded every 1 to 128 products in order of k, or between parts of k"
+_NARROW_SUMS = (
+    f"sums in {' or '.join(NARROW)}, rounded every 1 to 128 products in order of k, or between named parts of k"
+)
 #: Kinds of faults in the order in which they are listed. Epilogues, narrow sums and scattered missing products are not among
 #: them, because they do not predict single sums.
 FAULT_KINDS: tuple[FaultKind, ...] = (
@@ -243,12 +245,15 @@ class Diagnosis:
     fitting : tuple of str
         Predictions that explain the elements, but may do so by chance because the elements are few; they are neither named as
         causes nor excluded.
+    remarks : tuple of str
+        Sentences on options of the check that the named fault suggests.
     """
 
     statements: tuple[str, ...]
     ruled_out: tuple[str, ...] = ()
     tried: tuple[str, ...] = ()
     fitting: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 #: Largest number of listed statements that may fit by chance.
@@ -257,7 +262,7 @@ FITTING = 3
 
 def fitting(found: Iterable[Finding]) -> tuple[str, ...]:
     """Return the statements that fit best but may do so by chance, in words."""
-    perhaps = sorted(x for x in found if x.fits and not x.good)
+    perhaps = sorted(x for x in found if x.perhaps and not x.good)
     return tuple(dict.fromkeys(x.text for x in perhaps))[:FITTING]
 
 
@@ -284,10 +289,11 @@ def diagnose(f: Failure) -> Diagnosis:
     hint = None
     with np.errstate(all="ignore"):
         if not good and many and not f.of_results:
-            last = [(finding, kind.name) for kind in LAST_KINDS for finding in kind.predict(f)]
-            good, found = [(finding, name) for finding, name in last if finding.good], found + last
+            last = [(finding, kind.name) for kind in LAST_KINDS for finding in _with_losses(kind, f)]
+            good = [(finding, name) for finding, name in last if finding.good and not _better(finding, found)]
+            found += last
             # a fit, even if by chance, contradicts a statement that rests on the size of errors alone
-            doubt = any(finding.fits for finding, _ in found)
+            doubt = any(finding.perhaps for finding, _ in found)
             hint = narrow_errors(f) if not good and not doubt and epilogue is None else None
         if not good and many and hint is None and _scattered(f):
             alone = [
@@ -301,10 +307,13 @@ def diagnose(f: Failure) -> Diagnosis:
         statements = (none[0],)  # other predictions of zeros say less
     elif good:
         statements = _simplest([finding for finding, _ in good], int(np.count_nonzero(f.wrong[f.rows, f.columns])))
-    named = {name for finding, name in found if finding.fits} | ({_NARROW_SUMS} if hint else set())
+    named = {name for finding, name in found if finding.perhaps} | ({_NARROW_SUMS} if hint else set())
     kinds = dict.fromkeys([*(name for _, name in found), *([_NARROW_SUMS] if many and epilogue is None else [])])
     tried = tuple(name for name in kinds if name not in named)
-    return Diagnosis(statements, contradicted(given), tried, () if statements else fitting(x for x, _ in found))
+    return Diagnosis(
+        statements, contradicted(given), tried, () if statements else fitting(x for x, _ in found),
+        _remarks(f, [x for x, _ in good], statements),
+    )  # fmt: skip
 
 
 def _scattered(f: Failure) -> bool:
@@ -328,6 +337,28 @@ def _simplest(good: list[Finding], elements: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for _, text in near))
 
 
+def _with_losses(kind: FaultKind, f: Failure) -> Iterator[Finding]:
+    """Yield a kind's findings with the unit's loss on sums of one sign, and without it."""
+    for at, each in enumerate(f.losses()):
+        yield from (finding._replace(lossless=at > 0) for finding in kind.predict(each))
+
+
+def _better(fitted_one: Finding, found: list[tuple[Finding, str]]) -> bool:
+    """Return whether a statement with fewer fitted numbers explains the elements better."""
+    return any(x.free < fitted_one.free and x.fit < fitted_one.fit for x, _ in found)
+
+
+def _remarks(f: Failure, good: list[Finding], statements: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a sentence on sums that are more exact than one chain of the unit, if the named fault shows them so."""
+    named = [x for x in good if x.text in statements]
+    if not named or not min(named).lossless or f.case.promote_every is not None or f.case.order.block is not None:
+        return ()
+    return (
+        f"apart from the fault, the sums do not lose the {abs(f.share):.2g} of themselves that one chain of this unit loses: "
+        "if the kernel adds outside of the unit every so many k, give --promote-every (promote_every in Python)",
+    )
+
+
 def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Finding, str]]:
     """Yield every suspect's findings; with few wrong elements, none with a fitted number."""
     if f.rows.size == 0 or not f.wrong[f.rows, f.columns].any():
@@ -337,9 +368,9 @@ def _tried(f: Failure, suspects: tuple[FaultKind, ...]) -> Iterator[tuple[Findin
         for suspect in suspects:
             if not many and suspect.chosen:
                 continue
-            found = list(suspect.predict(few if suspect.along_k else f))
+            found = list(_with_losses(suspect, few if suspect.along_k else f))
             if suspect.along_k and few is not f and any(finding.fits for finding in found):
-                found = list(suspect.predict(f.few(CONFIRMED)))
+                found = list(_with_losses(suspect, f.few(CONFIRMED)))
             yield from ((finding, suspect.name) for finding in found)
         if many and f.case.epilogue is None:
             yield from ((finding, _NARROW_SUMS) for finding in narrow_findings(f))

@@ -47,6 +47,7 @@ class Finding(NamedTuple):
     chance: float  #: logarithm of the probability that one of so many candidates explains as much
     tried: float = 0.0  #: logarithm of the number of predictions of which this is the best
     free: int = 0  #: number of fitted numbers
+    lossless: bool = False  #: whether the sums are taken as exact, without the unit's loss on sums of one sign
 
     @property
     def fits(self) -> bool:
@@ -54,6 +55,11 @@ class Finding(NamedTuple):
         differences.
         """
         return self.fit <= GOOD and self.units <= 1 and self.explained >= EXPLAINED
+
+    @property
+    def perhaps(self) -> bool:
+        """Return whether the statement fits with fewer fitted numbers than the elements determine."""
+        return self.fits and (self.free <= 1 or self.chance < 0)
 
     @property
     def good(self) -> bool:
@@ -83,6 +89,7 @@ class Failure:
     share: float = 0.0  #: relative loss of a right kernel's results of one sign
     unit: float = 0.0  #: relative loss by rounding to a narrower output format
     of_results: bool = False  #: whether values are those after an epilogue
+    denied: float | None = None  #: the unit's relative loss, where sums are taken as exact
 
     @property
     def got(self) -> np.ndarray:
@@ -115,6 +122,9 @@ class Failure:
         wrong = self.wrong[self.rows, self.columns]
         with np.errstate(all="ignore"):
             rest, difference = np.abs(self.got - prediction), np.abs(self.got - self.true)
+            if self.denied is not None:  # a statement does not explain the loss that it denies
+                modelled = (1 + self.denied) * self.exact[self.rows, self.columns]
+                difference = np.minimum(difference, np.abs(self.got - modelled))
             rounding = self.unit * np.abs(prediction)  # the prediction is rounded, too, and may be larger
             scale = np.hypot(slack * self.usual, rounding / math.sqrt(3))
             units = np.where(rest == 0, 0.0, rest / (slack * self.bound[self.rows, self.columns] + rounding))
@@ -217,6 +227,14 @@ class Failure:
     def screened(self) -> int:
         """Return the wrong elements, and others, whose products are used first; fewer if k is long."""
         return min(max(SCREENED // max(self.k, 1), LEAST), SAMPLES)
+
+    def losses(self) -> list["Failure"]:
+        """Return the failure with the unit's loss on sums of one sign, and without it if that differs: kernels that add
+        outside of a unit that truncates lose hardly any of it.
+        """
+        exact = self.exact[self.rows, self.columns]
+        same = abs(self.share) * _rms(exact) <= _rms(self.usual)
+        return [self] if same or self.of_results else [self, replace(self, share=0.0, denied=self.share)]
 
     def few(self, times: int = 1) -> "Failure":
         """Return the failure with a multiple of :attr:`screened` of the wrong elements and of the others."""
