@@ -312,7 +312,7 @@ MUTANTS = (
     Mutant("named faults: all groups of columns are finer", "mpgemm/testing/diagnosis/along_k.py", "_others", "together * 2", "together // 2", NAMED),
     Mutant("named faults: gaps of a leading dimension hold results", "mpgemm/testing/diagnosis/displaced.py", "strided", "& (j < n)", "& (j < stride)", NAMED),
     Mutant("judged: right elements speak against a race", "mpgemm/testing/diagnosis/__init__.py", "_scattered", "<= f.wrong.size", "< 0", JUDGED),
-    Mutant("judged: what fits by chance is listed as tried", "mpgemm/testing/diagnosis/__init__.py", "diagnose", "in found if finding.fits}", "in found if finding.good}", JUDGED),
+    Mutant("judged: what fits by chance is listed as tried", "mpgemm/testing/diagnosis/__init__.py", "diagnose", "in found if finding.perhaps}", "in found if finding.good}", JUDGED),
     Mutant("judged: one factor below 0 is ruled out", "mpgemm/testing/diagnosis/proved.py", "contradicted", "for sign in (1, -1)", "for sign in (1,)", JUDGED),
     Mutant("judged: an output rounds nothing that a fault makes", "mpgemm/testing/diagnosis/proved.py", "contradicted", "own = fmt.unit_roundoff", "own = 0 * fmt.unit_roundoff", JUDGED),
     Mutant("judged: all metrics must decide", "mpgemm/experiments/standing.py", "results_for_all", "return min((n for n in beyond", "return max((n for n in beyond", VERDICTS),
