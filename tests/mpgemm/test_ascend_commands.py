@@ -255,7 +255,7 @@ def test_chip_files(capsys, tmp_path, shared):
             ("simulate", 64, 64, 64, "--kernel", "grid", "--split", "9", "--block", "16,16,16"),
             "got 9 slices of k, but k = 64 has only 4 blocks",
         ),
-        (("simulate", "--split", "2"), "use kernel='grid' for other grids"),
+        (("simulate", "--split", "2"), "assigns row blocks to a grid 32x1x1: use kernel='grid'"),
         (("simulate", "--kernel", "grid", "--swizzle", "3"), "a swizzle is OFFSET,DIRECTION"),
         (("simulate", "--kernel", "grid", "--swizzle", "aswt", "--split", "2"), "cuts tiles of C and not k"),
         (("simulate", "--kernel", "grid", "--bytes"), "eq. 9 counts the bytes of the paper's kernel only"),
