@@ -63,11 +63,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--quiet", action="store_true", help="do not show progress on the terminal")
     add("--suite", choices=SUITES, help="first run a published suite of tests on the unit")
+    _add_solvers(parser)
+    add("--json", action="store_true", help="print JSON")
+    add("--html", metavar="FILE", help="write an HTML page with all evidence")
+
+
+def _add_solvers(parser: argparse.ArgumentParser) -> None:
+    """Add the options of SMT solvers."""
+    add = parser.add_argument
     add(
         "--solver", nargs="*", choices=SOLVERS, metavar="NAME",
         help=f"prove with SMT solvers whether models that no input distinguished are equal; solvers: {', '.join(SOLVERS)} "
-        "(without names: all "
-        f"installed solvers)",
+        "(without names: all installed solvers)",
     )  # fmt: skip
     add(
         "--solver-timeout",
@@ -81,8 +88,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=SECONDS_TOTAL,
         help="time limit of all solver calls together in seconds (default %(default)s)",
     )
-    add("--json", action="store_true", help="print JSON")
-    add("--html", metavar="FILE", help="write an HTML page with all evidence")
 
 
 def run(args: argparse.Namespace) -> Output:

@@ -116,6 +116,26 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         help=f"number of schedules that --rank time simulates for each mode (default {SIMULATED['grid']}; with "
         f"--kernel paper {SIMULATED['paper']})",
     )  # fmt: skip
+    _add_accuracy(choice)
+    add(
+        "--for",
+        dest="target",
+        choices=TARGETS,
+        help="keep only schedules that this library or language can express, and print the snippet",
+    )
+    add("--batch", type=int, metavar="COUNT", help="plan COUNT products of this size, each with its own A and B")
+    add(
+        "--grouped",
+        metavar="M1,M2,...",
+        help="plan one product for each of these values of m; the size is then K N",
+    )
+    _add_communication(choice)
+    add("--block", metavar="BM,BK,BN", help="plan this block only, and say whether it fits")
+
+
+def _add_accuracy(choice: argparse._ArgumentGroup) -> None:
+    """Add the options of the error of a plan."""
+    add = choice.add_argument
     add(
         "--files", "--data", dest="data", nargs=2, metavar=("A", "B"),
         help="matrix files on which each plan's error (eq. 13 of the SGEMM-cube paper) is computed, with the chip's arithmetic",
@@ -135,20 +155,6 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         help="accuracy in bits that the recommended plan must reach (default: the accuracy of FP32 sums in chains of 256 "
         "products)",
     )  # fmt: skip
-    add(
-        "--for",
-        dest="target",
-        choices=TARGETS,
-        help="keep only schedules that this library or language can express, and print the snippet",
-    )
-    add("--batch", type=int, metavar="COUNT", help="plan COUNT products of this size, each with its own A and B")
-    add(
-        "--grouped",
-        metavar="M1,M2,...",
-        help="plan one product for each of these values of m; the size is then K N",
-    )
-    _add_communication(choice)
-    add("--block", metavar="BM,BK,BN", help="plan this block only, and say whether it fits")
 
 
 def _add_communication(choice: argparse._ArgumentGroup) -> None:

@@ -117,17 +117,8 @@ def error_curves(
     Raises ValueError if a name is unknown, or the distribution lacks the axis' parameter.
     """
     name = distribution or axis.distribution
-    row, given = get_distribution(name), dict(parameters or {})
-    if axis.parameter and axis.parameter not in row.parameters:
-        raise ValueError(
-            f"distribution {name!r} has no parameter {axis.parameter!r} for --over; take a distribution with this parameter, "
-            "such as "
-            f"{axis.distribution}"
-        )
-    if axis.parameter in given:
-        raise ValueError(
-            f"got --param {axis.parameter}, which --over {axis.name} varies; leave --param {axis.parameter} out"
-        )
+    given = dict(parameters or {})
+    _check_parameter(axis, name, given)
     m, k, n = shape
     cases: list[Case] = []
     places: dict[str, float] = {}
@@ -159,6 +150,20 @@ def error_curves(
     outcome = _outcome(axis, points, found_points, metric, what, lines)
     remarks = [*outcome.remarks, *(f"Left out: {name}: {reason}" for name, reason in left_out.items())]
     return replace(outcome, data={**outcome.data, "left_out": left_out}, remarks=remarks)
+
+
+def _check_parameter(axis: Axis, name: str, given: dict) -> None:
+    """Check that the distribution has the parameter that the axis varies, and that it is not given."""
+    row = get_distribution(name)
+    if axis.parameter and axis.parameter not in row.parameters:
+        raise ValueError(
+            f"distribution {name!r} has no parameter {axis.parameter!r} for --over; take a distribution with this parameter, "
+            f"such as {axis.distribution}"
+        )
+    if axis.parameter in given:
+        raise ValueError(
+            f"got --param {axis.parameter}, which --over {axis.name} varies; leave --param {axis.parameter} out"
+        )
 
 
 #: Line styles of the first, second, ... recovery method; engines differ in colour.

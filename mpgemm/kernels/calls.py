@@ -251,6 +251,14 @@ def _checked_end(x: torch.Tensor, name: str, a: torch.Tensor, kind: torch.dtype 
     return x
 
 
+def _check_sizes_and_layout(sizes: dict[str, int], layout: str) -> None:
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is {layout!r}, expected one of {', '.join(LAYOUTS)}")
+    for name, size in sizes.items():
+        if not isinstance(size, int) or size < 1:
+            raise ValueError(f"{name} is {size!r}, expected an integer of at least 1")
+
+
 def plan(
     m: int,
     n: int,
@@ -310,11 +318,7 @@ def plan(
     >>> [launch.function for launch in plan.launches]  # doctest: +SKIP
     ['split_operands', 'word_product', 'repair']
     """
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout is {layout!r}, expected one of {', '.join(LAYOUTS)}")
-    for name, size in (("m", m), ("n", n), ("k", k), ("batch", batch)):
-        if not isinstance(size, int) or size < 1:
-            raise ValueError(f"{name} is {size!r}, expected an integer of at least 1")
+    _check_sizes_and_layout({"m": m, "n": n, "k": k, "batch": batch}, layout)
     method = spelled(method, {})
     if method.partition(":")[0] == RESIDUES:
         raise ValueError(f"method is {method}, for which plans do not exist: call kernels.matmul")

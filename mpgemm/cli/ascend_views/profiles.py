@@ -37,14 +37,8 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     _says_sizes(args, args.calibrate)
     progress = Progress()
     read, skipped = read_profile(args.calibrate)
-    schedules: dict[tuple, Kernel] = {}
-    for row in together(read):
-        try:
-            if row.products:
-                raise ValueError(f"the row holds {len(row.products)} products, but a fit takes rows of one product")
-            schedules[row.product] = schedule_of(row)
-        except ValueError as error:
-            skipped.append(f"{row.name}: {error}")
+    schedules, refused = _schedules(together(read), schedule_of)
+    skipped += refused
     rows = [row for row in read if row.product in schedules]
     if not rows:
         raise ValueError(
@@ -74,6 +68,22 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     if args.write_chip:
         text.append(f"\nwritten: {args.write_chip} (--chip {args.write_chip})")
     return Output(result, text)
+
+
+def _schedules(
+    rows: list[ProfileRow], schedule_of: Callable[[ProfileRow], Kernel]
+) -> tuple[dict[tuple, Kernel], list[str]]:
+    """Return the schedules of rows of one product, by product, and the reasons why other rows have none."""
+    schedules: dict[tuple, Kernel] = {}
+    refused = []
+    for row in rows:
+        try:
+            if row.products:
+                raise ValueError(f"the row holds {len(row.products)} products, but a fit takes rows of one product")
+            schedules[row.product] = schedule_of(row)
+        except ValueError as error:
+            refused.append(f"{row.name}: {error}")
+    return schedules, refused
 
 
 def _residuals(fit: ProfileFit) -> Table:

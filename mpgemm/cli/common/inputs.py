@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_input_arguments(parser: Parser, default: str) -> None:
     """Add the group "input": files, shipped pairs, or generated matrices; `default` names the input without these options."""
-    from mpgemm.inputs import matrices  # its names are in the help of this command alone
+    from mpgemm.inputs.matrices import SHIPPED  # its names are in the help of this command alone
 
     add = parser.add_argument_group(f"input (default: {default})").add_argument
     add(
@@ -43,26 +43,9 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         nargs="+",
         default=[],
         metavar="NAME",
-        help=f"pairs of matrices that ship with the package: {', '.join(matrices.SHIPPED)}",
+        help=f"pairs of matrices that ship with the package: {', '.join(SHIPPED)}",
     )
-    add(
-        "--distribution",
-        "--distributions",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help=f"distributions from which A and B are generated: {', '.join(matrices.DISTRIBUTIONS)}",
-    )
-    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
-    add(
-        "--shape",
-        nargs=3,
-        type=int,
-        action="append",
-        metavar=("M", "K", "N"),
-        help="sizes of the product of generated matrices: A is M x K, B is K x N",
-    )
-    add("--precision", choices=("fp32", "fp64"), help="number format of generated matrices (default fp32)")
+    _add_generated(add)
     add(
         "--c",
         metavar="FILE|NAME",
@@ -75,6 +58,30 @@ def add_input_arguments(parser: Parser, default: str) -> None:
     drawn = ("--shape", "--seed", "--repeats", "--precision")
     parser.goes_without(drawn, (*files, "--shipped"), "matrices that are generated")
     parser.goes_with(("--param",), ("--distribution",))
+
+
+def _add_generated(add: Callable[..., argparse.Action]) -> None:
+    """Add the options that describe generated matrices."""
+    from mpgemm.inputs.matrices import DISTRIBUTIONS
+
+    add(
+        "--distribution",
+        "--distributions",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help=f"distributions from which A and B are generated: {', '.join(DISTRIBUTIONS)}",
+    )
+    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
+    add(
+        "--shape",
+        nargs=3,
+        type=int,
+        action="append",
+        metavar=("M", "K", "N"),
+        help="sizes of the product of generated matrices: A is M x K, B is K x N",
+    )
+    add("--precision", choices=("fp32", "fp64"), help="number format of generated matrices (default fp32)")
 
 
 SHAPE = (256, 256, 256)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mpgemm.cli.common.parser import Parser
@@ -97,6 +98,13 @@ def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
         metavar="ULPS",
         help="largest error of the kernel's exponential in ulp (default 2.06, that of MUFU.EX2)",
     )
+    _add_scores_and_sequences(add)
+    parser.goes_with(_OPTIONS, ("--attention",))
+    parser.goes_without(others, ("--attention",))
+
+
+def _add_scores_and_sequences(add: Callable[..., argparse.Action]) -> None:
+    """Add the options that change scores, and those of packed or paged sequences."""
     add("--softcap", type=float, metavar="X", help="replace each scaled score s by X tanh(s / X)")
     add(
         "--sinks",
@@ -115,8 +123,6 @@ def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
         help="file that lists the pages of each sequence, with K and V of shape (pages, rows, heads, d)",
     )
     add("--cache-seqlens", metavar="FILE", help="file with the number of keys of each sequence in pages")
-    parser.goes_with(_OPTIONS, ("--attention",))
-    parser.goes_without(others, ("--attention",))
 
 
 def attention_options(args: argparse.Namespace) -> dict[str, Any]:
