@@ -136,7 +136,7 @@ def _decision(found: Tolerance):
     if found.checked is not None and s is not None:
         line, judged = found.checked.line, _judged(found.checked, s, found.certified)
         lines.append(f"your rtol={line.rtol:g} atol={line.atol:g}: {judged}; {found.checked.vacuity.verdict}")
-        if found.counts_rounding:
+        if found.rounded_operands:
             lines.append(
                 "this counts the rounding of the operands; if your test rounds them first, add --reference rounded"
             )

@@ -1,10 +1,11 @@
-"""This module reads parts of a kernel's call in a test: integer weights, operands that TF32 lacks, alpha and beta."""
+"""This module reads parts of a kernel's call in a test: its operands and result, alpha and beta, the rows to check."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import tensorcore_models as tcm
+from mpgemm.bounds.populations import evenly
 from tensorcore_models.formats import Format, get_format
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.formats.tf32_roundings import tf32_owners
@@ -69,3 +70,28 @@ def integer_weights(arrays: list[np.ndarray], scale_b: Any) -> Format | None:
         )
     arrays[1] = arrays[1].astype(np.float32).astype(arrays[0].dtype)
     return fmt
+
+
+def format_of_result(out: np.ndarray, others: str = "") -> Format:
+    """Return the format of a kernel's result.
+
+    Raises TypeError, naming `others` that fit, if its type is no floating-point type.
+    """
+    fmt = tcm.format_of_dtype(out.dtype)
+    if fmt is None:
+        raise TypeError(f"out must have a floating-point format{others}, got {out.dtype}")
+    return fmt
+
+
+def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
+    """Return the evenly spread rows that are checked, or None for all.
+
+    Raises ValueError or TypeError if `rows` is no integer of at least 1.
+    """
+    if rows is None:
+        return None
+    if isinstance(rows, bool) or not hasattr(rows, "__index__"):
+        raise TypeError(f"rows must be an integer, the number of rows to check, got {rows!r}")
+    if rows < 1:
+        raise ValueError(f"rows must be at least 1, got {rows}")
+    return None if rows >= m else evenly(m, int(rows))

@@ -13,13 +13,13 @@ from mpgemm.bounds.bounded_product import Data, EngineProduct
 from mpgemm.bounds.kernel_bound import KernelBound, Used, used_operands
 from mpgemm.bounds.kernel_model import model_results
 from mpgemm.bounds.kernel_order import ANY, KernelOrder, kernel_order
-from mpgemm.bounds.populations import evenly, part_of
+from mpgemm.bounds.populations import part_of
 from mpgemm.exact.blocks import ExactBlocks, sums_are_exact
 from mpgemm.exact.product import ExactResult
 from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import scaled_engine
-from mpgemm.testing.call import INTEGERS, KernelEnds, check_tf32, ends_of, integer_weights
+from mpgemm.testing.call import INTEGERS, KernelEnds, check_tf32, ends_of, integer_weights, sampled_rows
 from mpgemm.testing.epilogues import KernelEpilogue, broadcast, epilogue_of
 from mpgemm.testing.sampled import KernelStatistics, powerless, statistics_of
 from mpgemm.testing.tolerance_result import Vacuity, check_tolerance
@@ -326,17 +326,6 @@ def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: S
     return target.engine_for(*names, *(["s32"] if isinstance(formats[0], IntegerFormat) else []))
 
 
-def format_of_result(out: np.ndarray, others: str = "") -> Format:
-    """Return the format of a kernel's result.
-
-    Raises TypeError, naming `others` that fit, if its type is no floating-point type.
-    """
-    fmt = tcm.format_of_dtype(out.dtype)
-    if fmt is None:
-        raise TypeError(f"out must have a floating-point format{others}, got {out.dtype}")
-    return fmt
-
-
 class KernelOptions(TypedDict, total=False):
     """`KernelOptions` holds a test's statements on a kernel beside its operands, the parameters of :func:`gemm_tolerance`."""
 
@@ -474,20 +463,6 @@ def kernel_case(
     return KernelCase(
         unit, (x, y), (given[0], given[1]), scaling, added, out.name, order, done, lines, ends, dequantised
     )
-
-
-def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
-    """Return the evenly spread rows that are checked, or None for all.
-
-    Raises ValueError or TypeError if `rows` is no integer of at least 1.
-    """
-    if rows is None:
-        return None
-    if isinstance(rows, bool) or not hasattr(rows, "__index__"):
-        raise TypeError(f"rows must be an integer, the number of rows to check, got {rows!r}")
-    if rows < 1:
-        raise ValueError(f"rows must be at least 1, got {rows}")
-    return None if rows >= m else evenly(m, int(rows))
 
 
 def _derivation(case: KernelCase) -> list[str]:

@@ -14,7 +14,8 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
 from mpgemm.recovery.methods import list_methods
-from mpgemm.testing.case import KernelCase, KernelOptions, format_of_result, gemm_tolerance
+from mpgemm.testing.call import format_of_result
+from mpgemm.testing.case import KernelCase, KernelOptions, gemm_tolerance
 from mpgemm.testing.diagnosis import FEWEST, Diagnosis, diagnose, diagnose_errors
 from mpgemm.testing.diagnosis.failure import Failure, failure_of
 from mpgemm.testing.diagnosis.places import Place, picture

@@ -17,7 +17,8 @@ import tensorcore_models as tcm
 from mpgemm.bounds.kernel_bound import used_operands
 from mpgemm.bounds.populations import evenly
 from mpgemm.bounds.sizes import multiply
-from mpgemm.testing.case import KernelCase, check_options, format_of_result, kernel_case, sampled_rows
+from mpgemm.testing.call import format_of_result, sampled_rows
+from mpgemm.testing.case import KernelCase, check_options, kernel_case
 from mpgemm.testing.check import (
     KernelCheck,
     check_case,

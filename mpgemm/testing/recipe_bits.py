@@ -4,7 +4,8 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.frameworks.multiplier import recipe_values
-from mpgemm.testing.case import KernelCase, format_of_result, kernel_case
+from mpgemm.testing.call import format_of_result
+from mpgemm.testing.case import KernelCase, kernel_case
 from tensorcore_models import libraries
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.instruction import Instruction

@@ -168,6 +168,9 @@ class Tolerance(Result):
         Tolerance that the caller gave, with the faults that it would let pass and the right products that fail it.
     reference : str
         Operands from which the expected result must be computed: "given" or "rounded".
+    rounded_operands : float
+        Fraction of the operands whose rounding to the engine's formats counts as an error of the kernel; 0 with the reference
+        "rounded".
     notes : tuple of str
         Further facts for readers.
     """
@@ -186,6 +189,7 @@ class Tolerance(Result):
     faults: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     checked: Checked | None = None
     reference: str = "given"
+    rounded_operands: float = 0.0
     notes: tuple[str, ...] = ()
 
     def to_rows(self) -> list[dict]:
@@ -204,11 +208,6 @@ class Tolerance(Result):
             for name, line in lines.items()
             if line is not None
         ]  # fmt: skip
-
-    @property
-    def counts_rounding(self) -> bool:
-        """Return whether a part of the operands was rounded and this counts as an error; then a note says so."""
-        return any('the reference "rounded"' in note for note in self.notes)
 
     def misses(self, name: str) -> str | None:
         """Return a sentence on the faults that a test with a tolerance misses; None if no faults were tried.
@@ -256,6 +255,7 @@ class Tolerance(Result):
             "label": self.label,
             "k": self.k,
             "reference": self.reference,
+            "rounded_operands": self.rounded_operands,
             "certified": {
                 "relative": self.relative,
                 "absolute": self.absolute,

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..formats import get_format
+from ..formats.names import format_name
 from ..formats.operands import operand_bits, values_of_bits
 from ..integers import integer_arguments
-from .engine import Engine, FormatLike, format_name
+from .engine import Engine, FormatLike
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..formats import FORMATS, INTEGER_FORMATS, Format, IntegerFormat, get_format
+from ..formats import Format, IntegerFormat, get_format
 from ..formats.exact_rounding import check_rounding
 from ..formats.interop import as_array
 from ..formats.operands import check_bits, operand_bits, scale_bits, values_of_bits
@@ -32,12 +32,6 @@ if TYPE_CHECKING:
     from .prepared import PreparedProduct
 
 FormatLike = str | Format | IntegerFormat
-
-
-def format_name(row: Format | IntegerFormat) -> FormatLike:
-    """Return the name of a format that is in the tables; return a custom format itself."""
-    known = FORMATS.get(row.name) or INTEGER_FORMATS.get(row.name)
-    return row.name if known is row or known == row else row
 
 
 _ONE_ZERO = bytes(16)

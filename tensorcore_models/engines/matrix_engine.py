@@ -5,8 +5,9 @@ import dataclasses
 from .. import kernels
 from ..families.base import Accumulator
 from ..formats import get_format
+from ..formats.names import format_name
 from ..integers import checked_integer
-from .engine import Engine, FormatLike, format_name
+from .engine import Engine, FormatLike
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

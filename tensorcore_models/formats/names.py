@@ -96,6 +96,12 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
     return operand_format(fmt)
 
 
+def format_name(row: Format | IntegerFormat) -> str | Format | IntegerFormat:
+    """Return the name of a format that is in the tables; return a custom format itself."""
+    known = FORMATS.get(row.name) or INTEGER_FORMATS.get(row.name)
+    return row.name if known is row or known == row else row
+
+
 def operand_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
     """Return the format that hardware, libraries and frameworks call `fmt`; a format is returned unchanged.
 
