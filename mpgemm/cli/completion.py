@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "shell",
         choices=SHELLS,
-        help="your shell: bash and zsh load the script by source <(mpgemm completion bash), fish by mpgemm completion fish | "
-        "source",
+        help="shell in which commands are completed. To load the script, bash and zsh run `source <(mpgemm "
+        "completion bash)`, with the shell's own name, and fish runs `mpgemm completion fish | source`",
     )
 
 

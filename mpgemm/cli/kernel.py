@@ -39,31 +39,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TARGET",
         help="architecture of the GPU: sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, gfx942 or gfx950",
     )
-    add("--out", required=True, metavar="FOLDER", help="folder for PTX, cubin, source and record.json")
+    add(
+        "--out",
+        required=True,
+        metavar="FOLDER",
+        help="folder into which PTX or assembly, cubin, source and record.json are written",
+    )
     add(
         "--shape",
         nargs=3,
         type=int,
         default=[4096, 4096, 4096],
         metavar=("M", "N", "K"),
-        help="size of the product for which tiles are chosen",
+        help="sizes of the product for which tiles are chosen (default 4096 4096 4096)",
     )
     add(
         "--tile",
         nargs=5,
         type=int,
         metavar=("M", "N", "K", "WARPS", "STAGES"),
-        help="tile sizes, in place of the automatic choice",
+        help="sizes of a thread block's tile in elements, its number of warps, and the number of pipeline stages "
+        "(default: chosen for --shape)",
     )
     add(
         "--scale",
         choices=("auto", "rows", "none"),
-        help="whether rows of A and columns of B are scaled first (default auto: yes for words of fp16)",
+        help="scaling of rows of A and columns of B by powers of two: rows (always), none, or auto, which scales "
+        "for words of fp16 (default auto)",
     )
     add(
         "--no-repair",
         action="store_true",
-        help="keep results that are not finite as the words give them (default: compute them again in FP32)",
+        help="keep elements that are infinite or NaN after the words are multiplied (default: compute them again "
+        "in FP32)",
     )
     add(
         "--check",

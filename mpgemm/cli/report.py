@@ -41,13 +41,13 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--out", "--output", metavar="FILE", help="file for the page (default: standard output)")
     add("--format", choices=FORMATS, help="format of the page (default: html if FILE ends in .html, else markdown)")
-    add("--title", default="Results", help="heading of the page")
+    add("--title", default="Results", help="heading of the page (default Results)")
     add(
         "--rows",
         type=int,
         default=MOST_ROWS,
         metavar="COUNT",
-        help=f"largest number of rows that is shown of a table (default {MOST_ROWS})",
+        help=f"largest number of rows of a table that the page shows (default {MOST_ROWS})",
     )
     add(
         "--json",

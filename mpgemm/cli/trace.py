@@ -35,9 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--profile",
         metavar="FILE",
-        help="with predicted:DEVICE: file of the kernels that ran (written by mpgemm.torch.record_kernels)",
+        help="with predicted:DEVICE: file of the kernels that ran on DEVICE (written by mpgemm.torch.record_kernels)",
     )
-    add("--logits", metavar="MODULE", help="the module whose outputs are the logits (default: lm_head or logits)")
+    add(
+        "--logits",
+        metavar="MODULE",
+        help="name of the module whose outputs are the logits (default: lm_head or logits)",
+    )
     add(
         "--no-recipes",
         action="store_true",

@@ -29,8 +29,8 @@ def compares(args: argparse.Namespace) -> bool:
     named = named or not DIALECTS.get(args.target, ANY).one_term
     if args.reach is not None and (named or args.block or args.kernel != "grid"):
         raise ValueError(
-            "--reach itself chooses terms, operands, mode and block: leave out --terms, --operand, --mode, --max-error, "
-            "--block, --kernel, --rank, and a --for that has only one term"
+            "--reach itself chooses terms, operands, mode and block: leave out --terms, --operand, --mode, "
+            "--max-error, --block, --kernel, --rank, and a --for whose kernels have one term only"
         )
     return not (named or args.block or args.kernel != "grid")
 

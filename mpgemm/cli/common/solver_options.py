@@ -25,7 +25,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add_limit_arguments(parser: argparse._ActionsContainer) -> None:
     """Add the options for limits of time and memory, and the choice of solvers."""
     add = parser.add_argument
-    add("--timeout", type=float, default=SOLVER_SECONDS, help="time limit in seconds (default %(default)s)")
+    add(
+        "--timeout",
+        type=float,
+        default=SOLVER_SECONDS,
+        help="time limit of each solver in seconds (default %(default)s)",
+    )
     add("--memory", type=int, default=SOLVER_MEGABYTES, help="memory limit of each solver in MiB (default %(default)s)")
     add(
         "--solver", nargs="+", choices=SOLVERS, metavar="NAME",
