@@ -121,8 +121,8 @@ class SharedOptions:
         MERGES,
     )
     layout: Layout = option(
-        "nz", "layout of A and B in memory, with one term: nz (fractals), nd (rows), nt (ND with B as N x K rows); the split "
-        "pass of several terms writes NZ words", LAYOUTS,
+        "nz", "layout of A and B in memory, for one term: nz (fractals), nd (rows), or nt (rows of A, and of B "
+        "stored as N x K). The pass that splits operands for several terms always writes nz", LAYOUTS,
     )  # fmt: skip
     presplit: str = option(
         "",
@@ -154,8 +154,8 @@ class SharedOptions:
     )  # fmt: skip
     reseed_l0c: bool = option(
         False,
-        "start each sum in L0C after the first n_fused blocks from the sum in C "
-        "(default: from 0, and the sums are added to C)",
+        "load the sum from C into L0C before each further group of n_fused blocks, so that the chain continues "
+        "(default: each group starts from 0, and its sum is added to C)",
     )
 
     def __post_init__(self):
@@ -218,8 +218,8 @@ class ScheduleOptions(SharedOptions):
         None,
         "number of slices of k; equivalent to a grid (1, split, 1) with no resident operand",
         metavar="COUNT",
-        help="number of slices of k, which different cores sum and --merge joins; without a resident operand. Default of "
-        "simulate: 1; plan tries several numbers",
+        help="number of slices of k. Different cores sum the slices, --merge joins their sums, and no operand is "
+        "resident. Default of simulate: 1; plan tries several numbers",
     )
     grid: Grid | tuple[int, int, int] | None = option(
         None, "cores along m, k and n (--kernel grid or vector); with no resident operand (1, k, 1) deals tiles one by one to "
@@ -244,9 +244,9 @@ class ScheduleOptions(SharedOptions):
         "tiles among all cores",
     )  # fmt: skip
     n_fused: int | None = option(
-        None, "number of blocks along k that L0C sums before the sum goes to C. Default: the most whose panel "
-        'fits L1, in the kernel "grid" the fewest that need no more such sums; without a resident operand '
-        "all blocks", metavar="COUNT",
+        None, "number of blocks along k that L0C sums before the sum goes to C. Default: as many as L1 holds of "
+        'the resident operand, in the kernel "grid" divided into nearly equal groups; without a resident '
+        "operand all of k", metavar="COUNT",
     )  # fmt: skip
     depth: int | None = option(
         None,

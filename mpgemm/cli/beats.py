@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=(-30, 14),
         metavar=("LOW", "HIGH"),
-        help="smallest and largest exponent of c, base 2 (default -30 14)",
+        help="smallest and largest exponent of the addend c, base 2 (default -30 14)",
     )
     add_options(parser)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 QUESTION = "look into a unit"
 SUMMARY = "compare this machine's GPU with the models: units, emulation, kernels, functions, libraries, times"
 EXAMPLES = (
-    ("--out campaign --budget 600", "all parts, within ten minutes; the same command again continues them"),
+    ("--out campaign --budget 600", "all parts, within ten minutes; the same command continues what is not finished"),
     ("units functions --out campaign --budget 120", "two of its parts"),
 )
 

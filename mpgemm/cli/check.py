@@ -65,7 +65,7 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("out", metavar="OUT", help="the kernel's result: a file, or FILE:TENSOR of .npz, .safetensors, .pt")
     for name in "ab":
-        add(name, nargs="?", metavar=name.upper(), help=f"matrix file: {name.upper()}")
+        add(name, nargs="?", metavar=name.upper(), help=f"matrix file of {name.upper()}")
     add(
         "--engine",
         default="h100",
@@ -94,8 +94,8 @@ def add_arguments(parser: Parser) -> None:
         "--epilogue",
         metavar="NAME",
         help="functions that the kernel applies to the product, in order and joined by +: relu, silu, gelu_tanh, "
-        "gelu_erf, leaky_relu:SLOPE, softcap:C, swiglu; last residual, which adds the matrix of --residual "
-        "(default: none)",
+        "gelu_erf, leaky_relu:SLOPE, softcap:C, swiglu, and at the end residual, which adds the matrix of "
+        "--residual (default: none)",
     )
     add("--residual", metavar="FILE", help="file of the matrix that the residual of --epilogue adds")
     add("--alpha", type=float, default=1.0, metavar="X", help="factor of the product, in FP32 (default 1)")

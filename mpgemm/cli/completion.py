@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "shell",
         choices=SHELLS,
-        help="shell in which commands are completed. To load the script, bash and zsh run `source <(mpgemm "
-        "completion bash)`, with the shell's own name, and fish runs `mpgemm completion fish | source`",
+        help="shell for which the script is printed. bash loads it by source <(mpgemm completion bash), zsh by "
+        "source <(mpgemm completion zsh), fish by mpgemm completion fish | source",
     )
 
 

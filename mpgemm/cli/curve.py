@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mpgemm.experiments.outcome import Context, Outcome
 
 QUESTION = "compare corrections"
-SUMMARY = "draw errors of methods against k, exponent or condition number, with their spread"
+SUMMARY = "draw errors of methods against k, exponent or condition number, with their spread over seeds"
 EXAMPLES = (
     (
         "--over k 16 65536 --methods markidis@h100 ootomo@h100 fp32 --out out",
@@ -74,7 +74,13 @@ def add_arguments(parser: Parser) -> None:
         "--over condition ill_conditioned): "
         f"{', '.join(matrices.DISTRIBUTIONS)}",
     )
-    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
+    add(
+        "--param",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameters of the distribution, such as exponent=-3 for uniform_symmetric (default: its own values)",
+    )
     add("--precision", choices=("fp32", "fp64"), default="fp32", help="number format of the operands (default fp32)")
     sizes = " ".join(map(str, CURVE_SHAPE))
     add(

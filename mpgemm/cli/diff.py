@@ -26,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
     for name, text in (("a", "A"), ("b", "B"), ("c1", "the first GPU's result"), ("c2", "the second GPU's result")):
-        add(name, metavar=name.upper(), help=f"matrix file: {text}")
+        add(name, metavar=name.upper(), help=f"matrix file of {text}")
     add("--gpus", nargs=2, required=True, metavar="GPU", help="the devices that computed C1 and C2")
     add("--libraries", nargs=2, metavar="NAME[-VERSION]",
                         help="library whose kernel ran on each device, named as for predict --library (default: "

@@ -41,8 +41,8 @@ QUESTION = "evaluate a scheme"
 SUMMARY = "measure the accuracy of SGEMM-cube and native GEMMs on files or generated matrices"
 EXAMPLES = (
     ("A.npy B.npy", "is SGEMM-cube accurate enough for these matrices?"),
-    ("W.safetensors X.npy --a-name layers.0.weight", "a tensor by its name"),
-    ("X.npy W.npy --transpose-b", "x @ W.T"),
+    ("W.safetensors X.npy --a-name layers.0.weight", "A is the tensor of this name in its file"),
+    ("X.npy W.npy --transpose-b", "the product x @ W.T of a file of x and a file of W"),
     (
         "--distribution normal --shape 64 1024 64 --repeats 3 --out out",
         "generated matrices of three seeds; results are written into out/",
@@ -60,8 +60,8 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--block",
         metavar="BM,BK,BN",
-        help="block sizes in elements of SGEMM-cube on the 910A, which determine "
-        "where its chains along k end (default: all of k in one chain)",
+        help="sizes in elements of SGEMM-cube's blocks on the 910A, which determine where its chains along k end "
+        "(default: all of k in one chain)",
     )
     add(
         "--verify",
@@ -90,8 +90,8 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--functions",
         metavar="ARCH",
-        help="device or architecture of the GPU whose special-function unit computes 2^x and 1/x, bit for bit "
-        "(default: correctly rounded FP32 values)",
+        help="device or architecture of the GPU, whose special-function unit's 2^x and 1/x are computed bit for "
+        "bit (default: correctly rounded FP32 values)",
     )
     add(
         "--attention-kernel",
@@ -113,8 +113,9 @@ def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
         "--methods",
         nargs="+",
         metavar="NAME",
-        help=f"methods to evaluate: {', '.join(NAMED_METHODS)} (default {default}); also {', '.join(ON_REQUEST)}; "
-        "recovery methods as METHOD or METHOD@ENGINE; and engines as engine:ARCH:INSTRUCTION",
+        help=f"methods to evaluate: {', '.join(NAMED_METHODS)} (default {default}). On request also "
+        f"{', '.join(ON_REQUEST)}, recovery methods as METHOD or METHOD@ENGINE, and engines as "
+        "engine:ARCH:INSTRUCTION",
     )
     what.add_argument(
         "--engine",

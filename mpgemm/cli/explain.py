@@ -27,7 +27,7 @@ EXAMPLES = (
     ("markidis --files A.npy B.npy --element 3 7 --attribution-only", "where one result's error comes from"),
     ("--engine a100 h100 --distribution normal --k 1024", "why do two GPUs differ?"),
     ("--function ex2 0.7", "an exponential inside a GPU's special-function unit"),
-    ("fp16 --engine v100 --a 1 -1e-3 2^-12 --b 1 1 1/3", "numbers in any notation"),
+    ("fp16 --engine v100 --a 1 -1e-3 2^-12 --b 1 1 1/3", "numbers as decimals, powers of two and fractions"),
 )
 
 

@@ -24,7 +24,7 @@ QUESTION = "look into a unit"
 SUMMARY = "find what an unknown matrix unit computes, from products that it returns"
 EXAMPLES = (
     ("--instruction volta:mma.m8n8k4.f32.f16.f16.f32", "a catalogued unit as a black box"),
-    ("--engine cpu:vdpbf16ps --html unit.html", "this machine's own unit; a page to keep"),
+    ("--engine cpu:vdpbf16ps --html unit.html", "this machine's own unit, and an HTML page with the evidence"),
     ("--python my_model:dot --a-format bf16 --d-format fp32 --k 8", "a function f(a, b, c) of your own"),
 )
 
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     for name in "abcd":
-        add(f"--{name}-format", metavar="FORMAT", help=f"format of {name}, for --python")
+        add(f"--{name}-format", metavar="FORMAT", help=f"format of {name} in f(a, b, c) -> d, for --python")
     add("--k", type=int, help="length of the dot products that one call computes, for --python")
     add("--scale-format", metavar="FORMAT", help="format of the block scales, for --python with --raw")
     add("--block-size", type=int, help="number of products that share a scale, for --python with --raw")

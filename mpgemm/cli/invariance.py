@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tensorcore_models.libraries.recorded import Problem, Recording
 
 QUESTION = "debug a kernel"
-SUMMARY = "check whether rows of a GEMM change their bits with the batch size on a GPU library"
+SUMMARY = "check whether the bits of a GEMM's rows depend on the batch size in a GPU library"
 EXAMPLES = (
     ("--recorded chosen.json", "for which weight matrices do rows of the result depend on the batch size?"),
     (

@@ -76,7 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--check",
         action="store_true",
-        help="run the PTX on this machine and compare it with the simulation; exit status 1 if a bit differs",
+        help="run the PTX on this package's emulator and compare its bits with the simulation; exit status 1 if "
+        "a bit differs",
     )
     add("--json", action="store_true", help="print the record as JSON")
 

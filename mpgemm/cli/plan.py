@@ -43,12 +43,15 @@ if TYPE_CHECKING:
     from ascend.reports.waterfall import Sensitivity
 
 QUESTION = "plan a block"
-SUMMARY = "find block sizes for a GEMM on an Ascend chip, with reasons and the fields for the kernel"
+SUMMARY = "find block sizes for a GEMM on an Ascend chip, with reasons and with AscendC's tiling fields"
 EXAMPLES = (
     ("4096 4096 4096 --chip 910A", "blocks, grid and order for one product (m k n)"),
-    ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and the fields for the kernel"),
+    ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and AscendC's tiling fields"),
     ("128 7168 2048 --chip 910B3 --pareto", "the Pareto front of time and bits"),
-    ("512 1024 768 --chip 910B3 --terms 3 --emit pto kernel", "the kernel, which mpgemm check-kernel runs here"),
+    (
+        "512 1024 768 --chip 910B3 --terms 3 --emit pto kernel",
+        "a PTO kernel, which mpgemm check-kernel kernel runs here",
+    ),
 )
 
 

@@ -69,8 +69,8 @@ def add_arguments(parser: Parser) -> None:
                         "customOption, with layout); scaled_mm: fast_accumulation, split_k, scheme; cutlass: tile_k, split_k, "
                         "split_mode, grain, sliced_k, residue")  # fmt: skip
     add("--recorded", metavar="FILE", help="file of the configurations that cuBLASLt's heuristic chose, recorded "
-    "where the GPU is. With --library scaled_mm the word mmaemu, which "
-    f"stands for {options.RECORDED_CHOICES}")  # fmt: skip
+    "where the GPU is. With --library scaled_mm, give the word mmaemu, "
+    f"which stands for {options.RECORDED_CHOICES}")  # fmt: skip
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
     parser.goes_without(("--library", "--config", "--recorded"), ("--profile",))

@@ -45,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--cubin",
         metavar="FILE.cubin",
-        help="count the instructions of this cubin (SASS) beside those of the PTX, which shows whether ptxas "
-        "contracted products and additions",
+        help="count the instructions of this cubin, or of its SASS as text, beside those of the PTX, which shows "
+        "whether ptxas contracted products and additions",
     )
     add("--html", metavar="FILE.html", help="write an HTML page with code, expressions and pictures")
     add("--picture", metavar="FILE.svg", help="draw the expression that computes most elements of the output")

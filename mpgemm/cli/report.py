@@ -25,7 +25,7 @@ QUESTION = "keep results, check the installation"
 SUMMARY = "write one page, HTML or Markdown, from the folders that other commands wrote"
 EXAMPLES = (
     ("out", "one page of what --out wrote"),
-    ("out1 out2 --out page.html --title 'Our layers'", "a page that opens without a network"),
+    ("out1 out2 --out page.html --title 'Our layers'", "one HTML page of two folders, which needs no network"),
 )
 
 MOST_ROWS = 60

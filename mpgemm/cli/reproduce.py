@@ -62,7 +62,7 @@ def add_arguments(parser: Parser) -> None:
     what.add_argument(
         "--block",
         metavar="BM,BK,BN",
-        help="block sizes in elements of SGEMM-cube on the 910A, which determine where its chains along k end "
+        help="sizes in elements of SGEMM-cube's blocks on the 910A, which determine where its chains along k end "
         "(default: all of k in one chain; fig. 12: 176,64,176)",
     )
     add_chip_arguments(parser)

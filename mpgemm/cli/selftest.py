@@ -11,7 +11,7 @@ from mpgemm.reporting.report import Table, fitted
 from tensorcore_models.machine.instruction_sets import available_isas
 
 QUESTION = "keep results, check the installation"
-SUMMARY = "compare kernels with their exact twins and with outputs of real GPUs, in about a minute"
+SUMMARY = "compare kernels with slow exact computations and with outputs of real GPUs, in about a minute"
 EXAMPLES = (
     ("", "all checks, with half a minute of random comparisons"),
     ("--quick", "the same checks in less than ten seconds"),

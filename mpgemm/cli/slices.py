@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mpgemm.experiments.slice_advice import SliceAdvice
 
 QUESTION = "compare corrections"
-SUMMARY = "find how many integer slices or moduli a product needs, proved and measured"
+SUMMARY = "find how many integer slices or moduli a product needs, by proof and by measurement"
 EXAMPLES = (
     ("A.npy B.npy", "how many slices make emulated FP64 as accurate as DGEMM here?"),
     ("A.npy B.npy --target 40 --engine b300 h100", "slices for 40 bits, and their costs on two devices"),

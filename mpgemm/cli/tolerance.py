@@ -30,7 +30,7 @@ EXAMPLES = (
     ("--engine h100 --k 512", "which tolerance may a test of this kernel have?"),
     (
         "--engine h100 --operands fp8 --reference rounded --k 512",
-        "the test compares with the product of rounded operands",
+        "the tolerance if the test compares with the product of rounded operands",
     ),
     ("--engine a100 --operands bf16 --out-format bf16 A.npy B.npy", "the tolerance on your data"),
     ("--method ootomo --engine a100 --shipped digits", "the tolerance of a recovery method"),
@@ -72,8 +72,8 @@ def add_arguments(parser: Parser) -> None:
         "--reference",
         choices=("given", "rounded"),
         default="given",
-        help="operands from which the test computes its expected result: given (the default) or rounded, which "
-        "are the operands in the kernel's format",
+        help="operands from which the test computes its expected result: given (as they are, the default) or "
+        "rounded (to the kernel's format)",
     )
     source = add_matrix_arguments(parser, f"normal, {TOLERANCE_SHAPE[0]} x {K} x {TOLERANCE_SHAPE[1]}", k=True)
     source.add_argument(

@@ -28,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
     for name, text in (("a", "A"), ("b", "B"), ("c", "the result")):
-        add(name, metavar=name.upper(), help=f"matrix file: {text}")
+        add(name, metavar=name.upper(), help=f"matrix file of {text}")
     add(
         "--operands",
         dest="format",

@@ -36,8 +36,8 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         help="files of A and B; means the same as the positional arguments",
     )
     add("--transpose-b", action="store_true", help="the second file holds the transpose of B, as W in x @ W.T")
-    add("--a-name", help="name of the array or tensor in the first file")
-    add("--b-name", help="name of the array or tensor in the second file")
+    add("--a-name", help="name of A's array or tensor, needed if the first file holds several")
+    add("--b-name", help="name of B's array or tensor, needed if the second file holds several")
     add(
         "--shipped",
         nargs="+",
@@ -73,7 +73,13 @@ def _add_generated(add: Callable[..., argparse.Action]) -> None:
         metavar="NAME",
         help=f"distributions from which A and B are generated: {', '.join(DISTRIBUTIONS)}",
     )
-    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
+    add(
+        "--param",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameters of the distribution, such as exponent=-3 for uniform_symmetric (default: its own values)",
+    )
     add(
         "--shape",
         nargs=3,
@@ -151,14 +157,20 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
     source = parser.add_argument_group(f"input (default: {default})")
     add = source.add_argument
     add("files", nargs="*", metavar="FILE", help="files of A and B: .npy, .npz, .mtx or .safetensors")
-    add("--a-name", help="name of the array or tensor in the first file")
-    add("--b-name", help="name of the array or tensor in the second file")
+    add("--a-name", help="name of A's array or tensor, needed if the first file holds several")
+    add("--b-name", help="name of B's array or tensor, needed if the second file holds several")
     add(
         "--shipped", metavar="NAME", help=f"pair of matrices that ships with the package: {', '.join(matrices.SHIPPED)}"
     )
     names = ", ".join(matrices.DISTRIBUTIONS)
     add("--distribution", metavar="NAME", help=f"distribution from which A and B are drawn: {names}")
-    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
+    add(
+        "--param",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameters of the distribution, such as exponent=-3 for uniform_symmetric (default: its own values)",
+    )
     add(
         "--shape",
         nargs=3,

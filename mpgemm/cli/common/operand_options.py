@@ -17,9 +17,9 @@ def add_scale_arguments(parser: Any) -> None:
     for side in "ab":
         parser.add_argument(
             f"--scale-{side}", nargs="+", metavar="X|FILE",
-            help=f"scale of {side.upper()}: a number, or a file. The file's shape determines what each scale "
-            "covers: the tensor, a row of A or column of B, a block of 128, or a block of mx or nvfp4. "
-            "After the file of such block scales, a number may follow, the scale of the tensor",
+            help=f"scale of {side.upper()}: a number or a file. The file's shape determines what each scale "
+            "covers: the whole matrix, a row of A or column of B, or a block of elements (of 128, 64, MX or "
+            "NVFP4). A number after a file of MX or NVFP4 scales is a further scale of the whole matrix",
         )  # fmt: skip
 
 

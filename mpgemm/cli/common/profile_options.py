@@ -25,8 +25,9 @@ def add_profile_arguments(parser: Any, nargs: int | None = None) -> None:
     """Add --profile (with `nargs` --profiles, one file for each GPU), --rows and --assume."""
     name = "--profile" if nargs is None else "--profiles"
     parser.add_argument(name, metavar="FILE", nargs=nargs,
-                        help="JSON file of products and the kernels that computed them, recorded with torch's "
-                        f"profiler and cuBLASLt's log by {RECORD}; it takes the place of --library")  # fmt: skip
+                        help=f"JSON file{' of each GPU' if nargs else ''} with products and the kernels that "
+                        f"computed them, recorded with torch's profiler and cuBLASLt's log by {RECORD}; it "
+                        "takes the place of --library")  # fmt: skip
     parser.add_argument(
         "--rows",
         metavar="PATTERN",

@@ -46,11 +46,16 @@ def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> N
     """Add the group "output"; with `metric_needs_out` the metric affects pictures alone, else also a table."""
     output = parser.add_argument_group("output")
     add = output.add_argument
-    add("--out", type=Path, metavar="FOLDER", help="folder for JSON, CSV, figures and the journal of finished results")
+    add(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="folder for JSON, CSV, figures and the journal of finished results (default: nothing is written)",
+    )
     add(
         "--fresh",
         action="store_true",
-        help="measure everything again, also results that the journal in --out already holds",
+        help="measure again what the journal in --out already holds (default: its results are used)",
     )
     add("--no-figures", action="store_true", help="write no figures")
     add_figure_arguments(parser, output)
