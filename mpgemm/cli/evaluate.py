@@ -58,47 +58,35 @@ def add_arguments(parser: Parser) -> None:
     add_cube_arguments(what, "0 6 12 auto", "sequential and exact; the verdict uses sequential")
     add = what.add_argument
     add(
-        "--block",
-        metavar="BM,BK,BN",
+        "--block", metavar="BM,BK,BN",
         help="sizes in elements of SGEMM-cube's blocks on the 910A, which determine where its chains along k end "
         "(default: all of k in one chain)",
-    )
+    )  # fmt: skip
     add(
-        "--verify",
-        nargs="?",
-        const=16,
-        type=int,
-        metavar="N",
-        help="compute N sampled elements of the exact product again with mpmath and compare them (N: default 16; "
-        "without --verify none)",
-    )
+        "--verify", nargs="?", const=16, type=int, metavar="N",
+        help="compute N sampled elements of the exact product again with mpmath and compare them (N: default 16; without "
+        "--verify none)",
+    )  # fmt: skip
     add(
-        "--attention",
-        nargs=3,
-        metavar=("Q", "K", "V"),
-        help="evaluate the attention of one head in place of A B, from matrix files of Q, K and V, on the "
-        "devices of --engine (default h100 a100)",
-    )
+        "--attention", nargs=3, metavar=("Q", "K", "V"),
+        help="evaluate the attention of one head in place of A B, from matrix files of Q, K and V, on the devices of "
+        "--engine (default h100 a100)",
+    )  # fmt: skip
     add(
-        "--kv-tile",
-        nargs="+",
-        type=int,
-        metavar="N",
-        help="numbers of keys in a tile of FlashAttention, each evaluated by itself (default: all keys; also 64 "
-        "and 128 if there are more keys)",
-    )
+        "--kv-tile", nargs="+", type=int, metavar="N",
+        help="numbers of keys in a tile of FlashAttention, each evaluated by itself (default: all keys; also 64 and 128 "
+        "if there are more keys)",
+    )  # fmt: skip
     add(
-        "--functions",
-        metavar="ARCH",
-        help="device or architecture of the GPU, whose special-function unit's 2^x and 1/x are computed bit for "
-        "bit (default: correctly rounded FP32 values)",
-    )
+        "--functions", metavar="ARCH",
+        help="device or architecture of the GPU, whose special-function unit's 2^x and 1/x are computed bit for bit "
+        "(default: correctly rounded FP32 values)",
+    )  # fmt: skip
     add(
-        "--attention-kernel",
-        choices=("plain", "triton"),
-        help="attention kernel that is reproduced: plain adds the row sums of the softmax from the left; triton "
-        "adds them and rounds the arguments of exp as Triton's kernels do (default plain)",
-    )
+        "--attention-kernel", choices=("plain", "triton"),
+        help="attention kernel that is reproduced: plain adds the row sums of the softmax from the left; triton adds "
+        "them and rounds the arguments of exp as Triton's kernels do (default plain)",
+    )  # fmt: skip
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
     parser.at_least(1, "--verify")
@@ -133,29 +121,21 @@ def add_cube_arguments(what: argparse._ArgumentGroup, scale_exponents: str, step
     """Add the options that say how SGEMM-cube runs."""
     add = what.add_argument
     add(
-        "--orders",
-        nargs="+",
-        choices=ORDERS,
-        help="orders in which SGEMM-cube adds its terms: elementwise (all terms in one sum), termwise (one sum "
-        "for each term, added at the end), termwise_inplace (one term after the other into C); default "
-        "elementwise termwise",
-    )
+        "--orders", nargs="+", choices=ORDERS,
+        help="orders in which SGEMM-cube adds its terms: elementwise (all terms in one sum), termwise (one sum for each "
+        "term, added at the end), termwise_inplace (one term after the other into C); default elementwise termwise",
+    )  # fmt: skip
     add(
-        "--scale-exponents",
-        nargs="+",
-        type=_scale_exponent,
-        metavar="S_B",
-        help="exponents s_b: SGEMM-cube multiplies the second word of each operand by 2^s_b. Integers, or auto "
-        f"for an exponent that follows from the operand's elements (default {scale_exponents})",
-    )
+        "--scale-exponents", nargs="+", type=_scale_exponent, metavar="S_B",
+        help="exponents s_b: SGEMM-cube multiplies the second word of each operand by 2^s_b. Integers, or auto for an "
+        f"exponent that follows from the operand's elements (default {scale_exponents})",
+    )  # fmt: skip
     add(
-        "--step-orders",
-        nargs="+",
-        choices=STEP_ORDERS,
-        help="rounding inside of a cube step of 16 products: sequential (after every product, as PTO-ISA "
-        "states), pairwise (every sum of a binary tree), or exact (once at the end, which fits figure 9 of "
-        f"the SGEMM-cube paper). No measurement is published (default {step_orders})",
-    )
+        "--step-orders", nargs="+", choices=STEP_ORDERS,
+        help="rounding inside of a cube step of 16 products: sequential (after every product, as PTO-ISA states), "
+        "pairwise (every sum of a binary tree), or exact (once at the end, which fits figure 9 of the SGEMM-cube "
+        f"paper). No measurement is published (default {step_orders})",
+    )  # fmt: skip
 
 
 def _scale_exponent(text: str) -> int | str:

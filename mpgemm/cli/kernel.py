@@ -28,57 +28,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add = parser.add_argument
     add(
-        "method",
-        metavar="METHOD",
+        "method", metavar="METHOD",
         help="method that has a kernel, with options after a colon (ootomo_tf32, bf16x9:restart_every=64, "
         "ozaki2_int8:moduli=15)",
-    )
+    )  # fmt: skip
     add(
-        "--target",
-        required=True,
-        metavar="TARGET",
+        "--target", required=True, metavar="TARGET",
         help="architecture of the GPU: sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, gfx942 or gfx950",
-    )
+    )  # fmt: skip
     add(
-        "--out",
-        required=True,
-        metavar="FOLDER",
+        "--out", required=True, metavar="FOLDER",
         help="folder into which PTX or assembly, cubin, source and record.json are written",
-    )
+    )  # fmt: skip
     add(
-        "--shape",
-        nargs=3,
-        type=int,
-        default=[4096, 4096, 4096],
-        metavar=("M", "N", "K"),
+        "--shape", nargs=3, type=int, default=[4096, 4096, 4096], metavar=("M", "N", "K"),
         help="sizes of the product for which tiles are chosen (default 4096 4096 4096)",
-    )
+    )  # fmt: skip
     add(
-        "--tile",
-        nargs=5,
-        type=int,
-        metavar=("M", "N", "K", "WARPS", "STAGES"),
+        "--tile", nargs=5, type=int, metavar=("M", "N", "K", "WARPS", "STAGES"),
         help="sizes of a thread block's tile in elements, its number of warps, and the number of pipeline stages "
         "(default: chosen for --shape)",
-    )
+    )  # fmt: skip
     add(
-        "--scale",
-        choices=("auto", "rows", "none"),
-        help="scaling of rows of A and columns of B by powers of two: rows (always), none, or auto, which scales "
-        "for words of fp16 (default auto)",
-    )
+        "--scale", choices=("auto", "rows", "none"),
+        help="scaling of rows of A and columns of B by powers of two: rows (always), none, or auto, which scales for "
+        "words of fp16 (default auto)",
+    )  # fmt: skip
     add(
-        "--no-repair",
-        action="store_true",
-        help="keep elements that are infinite or NaN after the words are multiplied (default: compute them again "
-        "in FP32)",
-    )
+        "--no-repair", action="store_true",
+        help="keep elements that are infinite or NaN after the words are multiplied (default: compute them again in FP32)",
+    )  # fmt: skip
     add(
-        "--check",
-        action="store_true",
-        help="run the PTX on this package's emulator and compare its bits with the simulation; exit status 1 if "
-        "a bit differs",
-    )
+        "--check", action="store_true",
+        help="run the PTX on this package's emulator and compare its bits with the simulation; exit status 1 if a bit "
+        "differs",
+    )  # fmt: skip
     add("--json", action="store_true", help="print the record as JSON")
 
 

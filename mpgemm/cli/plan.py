@@ -198,50 +198,41 @@ def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
     """Add the options that choose the output."""
     add = output.add_argument
     add(
-        "--pareto",
-        action="store_true",
+        "--pareto", action="store_true",
         help="show the Pareto front of time and bits: plans than which no other is both faster and more accurate",
-    )
+    )  # fmt: skip
     add(
-        "--sensitivity",
-        action="store_true",
+        "--sensitivity", action="store_true",
         help="show how the speed in TFLOP/s changes if one parameter of the chip changes by 20 %%",
-    )
+    )  # fmt: skip
     add(
-        "--explain",
-        action="store_true",
-        help="with --kernel paper: give reasons for the best block, and compare it with blocks of 96, 176 and "
-        "192 rows and columns",
-    )
+        "--explain", action="store_true",
+        help="with --kernel paper: give reasons for the best block, and compare it with blocks of 96, 176 and 192 rows "
+        "and columns",
+    )  # fmt: skip
     add(
-        "--tiling",
-        action="store_true",
-        help="print AscendC's tiling fields and CATLASS's shapes of the best plan as C++, and the bytes that it "
-        "needs of each buffer",
-    )
+        "--tiling", action="store_true",
+        help="print AscendC's tiling fields and CATLASS's shapes of the best plan as C++, and the bytes that it needs of "
+        "each buffer",
+    )  # fmt: skip
     add(
-        "--bits",
-        action="store_true",
-        help="compute a product of at most 16 rows and columns and the given K with every feasible block, and "
-        "show which options change its bits",
-    )
+        "--bits", action="store_true",
+        help="compute a product of at most 16 rows and columns and the given K with every feasible block, and show which "
+        "options change its bits",
+    )  # fmt: skip
     add(
-        "--rejections",
-        action="store_true",
+        "--rejections", action="store_true",
         help="show the blocks that would fit if one size were 16 smaller, and the limits that each exceeds",
-    )
+    )  # fmt: skip
     add(
-        "--heat-map",
-        action="store_true",
-        help="draw the simulated speed of the SGEMM-cube paper's kernel over "
-        "bm and bn, the rows and columns of a block; bk is that of "
-        "--block (default 64)",
-    )
+        "--heat-map", action="store_true",
+        help="draw the simulated speed of the SGEMM-cube paper's kernel over bm and bn, the rows and columns of a block; "
+        "bk is that of --block (default 64)",
+    )  # fmt: skip
     add(
-        "--out",
-        metavar="FOLDER",
+        "--out", metavar="FOLDER",
         help="folder into which --heat-map and --pareto write PNG, CSV and JSON (default out)",
-    )
+    )  # fmt: skip
     add_figure_arguments(parser, output)
     add(
         "--emit", nargs=2, metavar=("DIALECT", "FOLDER"),

@@ -56,25 +56,20 @@ def add_arguments(parser: Parser) -> None:
         "h100, with --method the default engine of the method",
     )
     add(
-        "--operands",
-        dest="format",
-        metavar="FORMAT",
+        "--operands", dest="format", metavar="FORMAT",
         help="format of the operands, if --engine is a device: half, bf16, tf32, fp8, ... (default fp16)",
-    )
+    )  # fmt: skip
     add("--method", metavar="NAME", help="recovery method that the kernel runs, in place of the plain product")
     add(
-        "--out-format",
-        metavar="FORMAT",
+        "--out-format", metavar="FORMAT",
         help="format to which the kernel rounds its result: bf16, fp16, ... (default: the unit's own result)",
-    )
+    )  # fmt: skip
     add_order_arguments(what)
     add(
-        "--reference",
-        choices=("given", "rounded"),
-        default="given",
-        help="operands from which the test computes its expected result: given (as they are, the default) or "
-        "rounded (to the kernel's format)",
-    )
+        "--reference", choices=("given", "rounded"), default="given",
+        help="operands from which the test computes its expected result: given (as they are, the default) or rounded (to "
+        "the kernel's format)",
+    )  # fmt: skip
     source = add_matrix_arguments(parser, f"normal, {TOLERANCE_SHAPE[0]} x {K} x {TOLERANCE_SHAPE[1]}", k=True)
     source.add_argument(
         "--c", metavar="FILE", help="file of C, which is added to the product; only with two files of A and B"
@@ -86,39 +81,36 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("--rows", type=int, metavar="N", help="with --attention: check only N queries of each head, evenly spread")
     parser.goes_with(("--rows",), ("--attention",))
-    how = parser.add_argument_group("statistical tolerance")
-    add = how.add_argument
-    add(
-        "--quantile",
-        type=float,
-        default=0.99,
-        help="fraction of right results that a test with the statistical tolerance passes; a result passes if all its "
-        "elements do (default 0.99)",
-    )
-    add(
-        "--confidence",
-        type=float,
-        default=0.95,
-        help="probability, over the sampled products, that the tolerance passes at least the fraction --quantile "
-        "(default 0.95)",
-    )
-    check = parser.add_argument_group("judge a tolerance")
-    add = check.add_argument
-    add(
-        "--check-rtol",
-        type=float,
-        metavar="RTOL",
-        help="relative tolerance that is judged, as in numpy.allclose (default: no tolerance is judged)",
-    )
-    add(
-        "--check-atol",
-        type=float,
-        metavar="ATOL",
-        help="absolute tolerance that is judged, as in numpy.allclose (default: no tolerance is judged)",
-    )
+    _add_tolerances(parser)
     add = parser.add_argument
     add("--quiet", action="store_true", help="do not show progress on standard error")
     add("--json", action="store_true", help="print JSON")
+
+
+def _add_tolerances(parser: Parser) -> None:
+    """Add the options of the statistical tolerance and of a given tolerance."""
+    how = parser.add_argument_group("statistical tolerance")
+    add = how.add_argument
+    add(
+        "--quantile", type=float, default=0.99,
+        help="fraction of right results that a test with the statistical tolerance passes; a result passes if all its "
+        "elements do (default 0.99)",
+    )  # fmt: skip
+    add(
+        "--confidence", type=float, default=0.95,
+        help="probability, over the sampled products, that the tolerance passes at least the fraction --quantile "
+        "(default 0.95)",
+    )  # fmt: skip
+    check = parser.add_argument_group("judge a tolerance")
+    add = check.add_argument
+    add(
+        "--check-rtol", type=float, metavar="RTOL",
+        help="relative tolerance that is judged, as in numpy.allclose (default: no tolerance is judged)",
+    )  # fmt: skip
+    add(
+        "--check-atol", type=float, metavar="ATOL",
+        help="absolute tolerance that is judged, as in numpy.allclose (default: no tolerance is judged)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> Output:
