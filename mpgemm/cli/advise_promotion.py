@@ -20,7 +20,10 @@ SUMMARY = "find how often a kernel should add partial sums outside of the matrix
 EXAMPLES = (
     ("A.npy B.npy --engine h100", "error, bound and cost of every interval"),
     ("--engine h100 --wanted 1e-4 --shape 1 7168 64", "the interval that a wanted error needs"),
-    ("--engine a100 --operands half --distribution uniform_nonnegative --repeats 8", "one answer from eight seeds"),
+    (
+        "--engine a100 --operands half --distribution uniform_nonnegative --repeats 8",
+        "one recommendation from eight seeds",
+    ),
 )
 
 

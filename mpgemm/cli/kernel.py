@@ -8,7 +8,7 @@ from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "compare corrections"
-SUMMARY = "write a recovery method as a GPU kernel (PTX, cubin, source) with a record that predicts its bits"
+SUMMARY = "write a recovery method as a GPU kernel (PTX, cubin, source), and a record that determines its bits"
 EXAMPLES = (
     ("ootomo_tf32 --target sm_90 --out kernel", "FP32 accuracy from TF32 units of an H100"),
     (
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add(
         "--out", required=True, metavar="FOLDER",
-        help="folder into which PTX or assembly, cubin, source and record.json are written",
+        help="folder into which PTX (for AMD: assembly), cubin, source and record.json are written",
     )  # fmt: skip
     add(
         "--shape", nargs=3, type=int, default=[4096, 4096, 4096], metavar=("M", "N", "K"),

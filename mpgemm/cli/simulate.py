@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 QUESTION = "plan a block"
 SUMMARY = "simulate a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
 EXAMPLES = (
-    ("--block 176,64,176 --trace trace.json", "one schedule; the trace opens in Perfetto"),
+    ("--block 176,64,176 --trace trace.json", "one schedule, with a trace that Perfetto opens"),
     ("4096 4096 4096 --chip 910B3 --waterfall", "the causes that reduce the chip's peak to the simulated speed"),
     ("--published", "predictions beside published numbers"),
 )

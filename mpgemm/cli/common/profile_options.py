@@ -66,8 +66,8 @@ def profiled(
         named = f" named like {args.rows!r}" if args.rows else ""
         other = ", or another --rows" if args.rows else ""
         raise ValueError(
-            f"{path} has no row of m {m}, k {k}, n {n}{named}: give matrices of a size (m x k x n) that it has, "
-            f"which are {', '.join(seen[:8]) or 'none'}{other}"
+            f"{path} has no row of m {m}, k {k}, n {n}{named}: its rows have the sizes (m x k x n) "
+            f"{', '.join(seen[:8]) or 'none'}; give matrices of one of them{other}"
         )
     found: list[tuple[dict, ProfiledProduct]] = []
     for row in fits:
