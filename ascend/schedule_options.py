@@ -121,8 +121,8 @@ class SharedOptions:
         MERGES,
     )
     layout: Layout = option(
-        "nz", "layout of A and B in memory, for one term: nz (fractals), nd (rows), or nt (rows of A, and of B "
-        "stored as N x K). The pass that splits operands for several terms always writes nz", LAYOUTS,
+        "nz", "layout of A and B in memory, for one term: nz (fractals), nd (rows), or nt (rows, with B stored "
+        "as N x K). The pass that splits operands for several terms always writes nz", LAYOUTS,
     )  # fmt: skip
     presplit: str = option(
         "",
@@ -144,8 +144,8 @@ class SharedOptions:
     )  # fmt: skip
     unit_flag: bool = option(
         False,
-        "let FIXPIPE drain the fractals of a tile that the cube has finished while it still fills the others, "
-        "and let the cube fill the next tile where fractals are drained",
+        "let FIXPIPE drain finished fractals of a tile while the cube still fills the other fractals, and let "
+        "the cube fill the next tile where fractals are drained",
     )
     template: Template = option(
         "", "template of AscendC's Matmul, whose scalar work is counted: norm keeps one block of A and one of B "

@@ -184,8 +184,8 @@ def _scaled(args, name: str) -> Output:
     i, j = args.element or (0, 0)
     if not (0 <= i < a.shape[0] and 0 <= j < b.shape[1]):
         raise ValueError(
-            f"--element {i} {j} is outside the product: give a row from 0 to {a.shape[0] - 1} and a column from 0 to "
-            f"{b.shape[1] - 1}"
+            f"--element {i} {j} is outside the {a.shape[0]} x {b.shape[1]} product, whose rows and columns count from 0: "
+            "give a smaller row and column"
         )
     scaling = read_scales(**scales_of(args), m=a.shape[0], k=a.shape[1], n=b.shape[1], unit=engine)
     assert scaling is not None
@@ -231,8 +231,8 @@ def _operands(args):
     i, j = _element(args, matrix_a, matrix_b, matrix_c, c)
     if not (0 <= i < matrix_a.shape[0] and 0 <= j < matrix_b.shape[1]):
         raise ValueError(
-            f"--element {i} {j} is outside the product: give a row from 0 to {matrix_a.shape[0] - 1} and a column from 0 to "
-            f"{matrix_b.shape[1] - 1}"
+            f"--element {i} {j} is outside the {matrix_a.shape[0]} x {matrix_b.shape[1]} product, whose rows and columns count "
+            "from 0: give a smaller row and column"
         )
     return matrix_a[i], matrix_b[:, j], c if matrix_c is None else matrix_c[i, j]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 QUESTION = "debug a kernel"
 SUMMARY = "check whether the bits of a GEMM's rows depend on the batch size in a GPU library"
 EXAMPLES = (
-    ("--recorded chosen.json", "for which weight matrices do rows of the result depend on the batch size?"),
+    ("--recorded chosen.json", "for which weight matrices do the bits of a result's rows depend on the batch size?"),
     (
         "--gpu h100 --library cublaslt-13.1 --shape 4096 4096 --config 1:ALGO_ID=13,CUSTOM_OPTION=42 "
         "64:ALGO_ID=66,STAGES_ID=35",

@@ -128,8 +128,8 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         "--for",
         dest="target",
         choices=TARGETS,
-        help="keep only schedules that this library or language can express, and print the best plan's "
-        "parameters as its code",
+        help="keep only schedules that this library or language can express, and print the parameters of the "
+        "best plan as code",
     )
     add("--batch", type=int, metavar="COUNT", help="plan COUNT products of this size, each with its own A and B")
     add(
@@ -175,9 +175,9 @@ def _add_communication(choice: argparse._ArgumentGroup) -> None:
     add = choice.add_argument
     add(
         "--overlap", metavar="ROWS",
-        help="divide the rows of the product into parts, so that one part is communicated while the next is "
-        "computed. ROWS is a file with measured times of the collective: the output of hccl_test, or lines "
-        "of bytes and microseconds",
+        help="divide the rows of the product into parts, so that the data of one part are communicated while the "
+        "next part is computed. ROWS is a file with measured times of the collective: the output of "
+        "hccl_test, or lines of bytes and microseconds",
     )  # fmt: skip
     add(
         "--collective",
@@ -190,7 +190,7 @@ def _add_communication(choice: argparse._ArgumentGroup) -> None:
         "--ranks",
         type=int,
         metavar="COUNT",
-        help="with --collective all-gather: number of NPUs from which A is gathered",
+        help="with --collective all-gather, which needs it: number of NPUs from which A is gathered",
     )
 
 
@@ -300,7 +300,9 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     plans = _plans_of(args, chip, (m, k, n), advice)
     best = plans[0]
     if args.explain and best.traffic is None:
-        raise ValueError("--explain compares blocks of the paper's kernel, got --kernel grid: add --kernel paper")
+        raise ValueError(
+            "--explain compares blocks of the SGEMM-cube paper's kernel, got --kernel grid: add --kernel paper"
+        )
     sentences = ascend.explain(best.schedule) if args.explain else []
     if args.csv:
         write_text(args.csv, plan_table(plans, "plans").to_csv())

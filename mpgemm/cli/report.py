@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 QUESTION = "keep results, check the installation"
 SUMMARY = "write one page, HTML or Markdown, from the folders that other commands wrote"
 EXAMPLES = (
-    ("out", "one page of what --out wrote"),
+    ("out", "a Markdown page of the results in out/"),
     ("out1 out2 --out page.html --title 'Our layers'", "one HTML page of two folders, which needs no network"),
 )
 

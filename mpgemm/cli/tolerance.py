@@ -62,7 +62,8 @@ def add_arguments(parser: Parser) -> None:
     add("--method", metavar="NAME", help="recovery method that the kernel runs, in place of the plain product")
     add(
         "--out-format", metavar="FORMAT",
-        help="format to which the kernel rounds its result: bf16, fp16, ... (default: the unit's own result)",
+        help="format to which the kernel rounds its result: bf16, fp16, ... (default: the format of the unit's "
+        "result)",
     )  # fmt: skip
     add_order_arguments(what)
     add(
