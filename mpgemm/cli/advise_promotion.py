@@ -73,7 +73,7 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="do not multiply operands by powers of two before they are rounded to a narrow format (default: scaled)",
     )
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     add("--quiet", action="store_true", help="do not show progress on the terminal")
 
 

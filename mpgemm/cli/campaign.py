@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
         "--experiments",
         type=Path,
         metavar="FILE",
-        help="JSON file of experiments that distinguish models, which the part units runs",
+        help="JSON file of experiments that distinguish models; the part units runs them (default: none)",
     )
     add("--json", action="store_true", help="print JSON instead of tables")
     parser.at_least(1, "--processes")

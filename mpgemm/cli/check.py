@@ -105,7 +105,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--plot", metavar="FILE", help="write a picture that shows the places of the wrong elements (.png, .pdf, .svg)"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _add_epilogue_arguments(add: Callable[..., argparse.Action]) -> None:

@@ -63,7 +63,7 @@ def add_arguments(parser: Parser) -> None:
     own("--layout", choices=("nd", "nt"), help="nd: B has K rows of N elements; nt: N rows of K elements (default nd)")
     own("--chip", metavar="NAME", help="chip whose buffer sizes are assumed (default 910B3)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random elements of A and B (default 0)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> Output:

@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     parser.goes_with(BESIDE, ("--profiles",))
     parser.goes_without(("--libraries",), ("--profiles",))
     options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     parser.goes_with(("--configs",), ("--libraries",))
 
 

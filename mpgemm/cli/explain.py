@@ -69,7 +69,7 @@ def add_arguments(parser: Parser) -> None:
         help="show every step of a long dot product, not only the steps that contribute to the error",
     )
     add("--attribution-only", action="store_true", help="show only where the error comes from")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     parser.goes_with(("--scale-a", "--scale-b"), ("--a", "--files", "--distribution"))
     parser.goes_without(("--scale-a", "--scale-b"), ("method", "--c", "--attribution-only", "--all"))
     parser.goes_without(("--operands",), ("method",))

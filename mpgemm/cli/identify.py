@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="do not show progress on the terminal")
     add("--suite", choices=SUITES, help="first run a published suite of tests on the unit")
     _add_solvers(parser)
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     add("--html", metavar="FILE", help="write an HTML page with all evidence")
 
 

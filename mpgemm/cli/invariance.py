@@ -72,7 +72,7 @@ def add_arguments(parser: Parser) -> None:
         default=0,
         help="seed of the random rows of A on which kernels of different batch sizes are compared (default 0)",
     )
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 #: Rows and columns of the random product on which two recipes are compared.

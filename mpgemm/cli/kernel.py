@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "method", metavar="METHOD",
-        help="method that has a kernel, with options after a colon (ootomo_tf32, bf16x9:restart_every=64, "
-        "ozaki2_int8:moduli=15)",
+        help="recovery method, with options after a colon: ootomo_tf32, bf16x9:restart_every=64, "
+        "ozaki2_int8:moduli=15, ... (a method without a kernel is refused)",
     )  # fmt: skip
     add(
         "--target", required=True, metavar="TARGET",

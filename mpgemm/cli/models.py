@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
         help="draw the order in which one instruction adds its products: .svg, .png or .pdf",
     )
     add_style_argument(parser)
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     parser.goes_without(("--methods",), ("--devices",))
     parser.goes_without(
         ("names", "--a-format", "--d-format", "--evidence", "--url", "--picture"), ("--methods", "--devices")

@@ -239,7 +239,7 @@ def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
         help=f"write a kernel for the best plan that DIALECT ({', '.join(TARGETS)}) can express into FOLDER, with "
         "host code and a record of the plan",
     )  # fmt: skip
-    add("--csv", metavar="FILE", help="write the plans as CSV")
+    add("--csv", metavar="FILE", help="write the plans into FILE as CSV")
     add("--json", action="store_true", help="print JSON instead of tables")
 
 

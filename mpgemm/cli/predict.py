@@ -89,7 +89,7 @@ def add_arguments(parser: Parser) -> None:
     add("--picture", metavar="FILE.svg", help="draw the order in which the kernel adds products: .svg, .png or .pdf")
     add_style_argument(parser)
     parser.goes_with(("--style",), ("--picture",))
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> Output:

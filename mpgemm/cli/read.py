@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--html", metavar="FILE.html", help="write an HTML page with code, expressions and pictures")
     add("--picture", metavar="FILE.svg", help="draw the expression that computes most elements of the output")
     add("--seed", type=int, default=0, help="seed of the random values in --arguments (default 0)")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> Output:

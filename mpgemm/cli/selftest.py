@@ -41,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
         help="compute again the product in FILE. Another command wrote this file because a result was outside of "
         "its certified bound",
     )
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     parser.goes_without(("--seconds",), ("--quick",))
     parser.goes_without(("--seconds", "--quick", "--seed"), ("--rerun",))
 

@@ -52,8 +52,8 @@ def add_arguments(parser: Parser) -> None:
         help=f"devices for which the cost of each method is shown (default {' '.join(COST_DEVICES)})",
     )
     add("--output", choices=("fp64", "fp32"), help="format of the results (default: that of the target)")
-    add("--json", action="store_true", help="print JSON")
-    add("--csv", action="store_true", help="print CSV")
+    add("--json", action="store_true", help="print the result as JSON")
+    add("--csv", action="store_true", help="print the table as CSV")
     add("--quiet", action="store_true", help="do not show progress on the terminal")
     parser.goes_without(("--csv",), ("--json",))
 

@@ -59,7 +59,7 @@ def add_arguments(parser: Parser) -> None:
         "--operands", dest="format", metavar="FORMAT",
         help="format of the operands, if --engine is a device: half, bf16, tf32, fp8, ... (default fp16)",
     )  # fmt: skip
-    add("--method", metavar="NAME", help="recovery method that the kernel runs, in place of the plain product")
+    add("--method", metavar="NAME", help="recovery method that the kernel runs (default: none, but the plain product)")
     add(
         "--out-format", metavar="FORMAT",
         help="format to which the kernel rounds its result: bf16, fp16, ... (default: the format of the unit's "
@@ -85,7 +85,7 @@ def add_arguments(parser: Parser) -> None:
     _add_tolerances(parser)
     add = parser.add_argument
     add("--quiet", action="store_true", help="do not show progress on standard error")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 def _add_tolerances(parser: Parser) -> None:

@@ -69,7 +69,7 @@ def add_arguments(parser: Parser) -> None:
         help="also try candidates that round operands, and recovery methods, even if simpler candidates match",
     )
     add("--quiet", action="store_true", help="do not show progress on standard error")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 #: Largest number of matching arithmetics that are printed.

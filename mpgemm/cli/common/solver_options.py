@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for limits of time and memory, the choice of solvers, and JSON."""
     add_limit_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def add_limit_arguments(parser: argparse._ActionsContainer) -> None:
