@@ -43,7 +43,7 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("a", metavar="A", help="matrix file of A: .npy, .npz, .mtx or .safetensors")
+    add("a", metavar="A", help="matrix file of A: .npy, .npz, .mtx, .csv, .safetensors or .pt")
     add("b", metavar="B", help="matrix file of B, of one of the same kinds")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(

@@ -156,7 +156,7 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
 
     source = parser.add_argument_group(f"input (default: {default})")
     add = source.add_argument
-    add("files", nargs="*", metavar="FILE", help="files of A and B: .npy, .npz, .mtx or .safetensors")
+    add("files", nargs="*", metavar="FILE", help="files of A and B: .npy, .npz, .mtx, .csv, .safetensors or .pt")
     add("--a-name", help="name of A's array or tensor, needed if the first file holds several")
     add("--b-name", help="name of B's array or tensor, needed if the second file holds several")
     add(
