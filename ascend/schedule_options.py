@@ -218,8 +218,8 @@ class ScheduleOptions(SharedOptions):
         None,
         "number of slices of k; equivalent to a grid (1, split, 1) with no resident operand",
         metavar="COUNT",
-        help="number of slices of k. Different cores sum the slices, --merge joins their sums, and no operand is "
-        "resident. Default of simulate: 1; plan tries several numbers",
+        help="number of slices of k, which are summed separately; --merge joins their sums. Default of simulate: "
+        "1; plan tries several numbers",
     )
     grid: Grid | tuple[int, int, int] | None = option(
         None, "cores along m, k and n (--kernel grid or vector); with no resident operand (1, k, 1) deals tiles one by one to "
