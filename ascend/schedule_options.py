@@ -322,7 +322,7 @@ class WithOptions(SharedOptions):
 
     @property
     def format(self) -> OperandFormat:
-        """Return the the format of the operands."""
+        """Return the format of the operands."""
         return FORMATS[self.operand]
 
     @cached_property

@@ -403,10 +403,10 @@ class Chip:
         return self.cores * self.cube_flops_per_cycle(operand) * self.cycles_per_second
 
     def replace(self, **changes) -> "Chip":
-        """Return the chip with other numbers, for what-if studies; the provenance of changed numbers is "assumed: what-if".
+        """Return the chip with changed parameters, for what-if studies; their provenance becomes "assumed: what-if".
 
-        If L2 has another size, the fraction that operands can use stays the same, unless `l2_usable_bytes` is also
-        given.
+        If the size of L2 is changed, `l2_usable_bytes` (the part that operands can use) changes in proportion, unless it is
+        given, too.
 
         Raises
         ------

@@ -114,7 +114,7 @@ def pareto(
     distribution : {"normal", "uniform", "positive"}
         Distribution of the sample's elements.
     progress : callable, optional
-        Function that is called with (done, total).
+        Function that is called with the number of schedules that are done and with their total number.
 
     Raises
     ------

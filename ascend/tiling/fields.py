@@ -84,10 +84,10 @@ def core_mode(schedule: Kernel) -> CoreMode:
 
 @default_fp_state
 def tiling_fields(schedule: Kernel) -> dict[str, int]:
-    """Return the AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
+    """Return the fields of AscendC's TCubeTiling for a schedule; empty for a vector kernel, which has no Matmul.
 
-    The fields are those of :func:`cube_fields`, with the numbers of cores of :func:`core_mode`. In MIX mode usedCoreNum is the
-    number of vector cores, and singleCoreM and singleCoreN are the sizes of the tile that one vector core drives.
+    :func:`cube_fields` lists the fields. In MIX mode, in which vector cores drive the cubes, usedCoreNum counts the vector
+    cores, and singleCoreM and singleCoreN are the sizes of the part of C that one vector core drives.
     """
     s, fields = schedule, cube_fields(schedule)
     if not fields or (mode := core_mode(s)).counted == 1:
