@@ -308,7 +308,8 @@ def checked_schedule(
         )
     if schedule.terms != terms:
         raise ValueError(
-            f"the schedule has {schedule.terms} terms, but the options ask for {terms}: give both the same number"
+            f"the schedule has {schedule.terms} term(s), but this call computes {terms} (cube_hgemm: 1, low_low=True: 4): "
+            f"build a schedule with terms={terms}"
         )
     if terms > 1 and schedule.order != order:
         raise ValueError(

@@ -85,7 +85,9 @@ class Swizzle:
     def __post_init__(self):
         integer_fields(self, "offset", "direction")
         if self.offset < 1:
-            raise ValueError(f"a swizzle's offset must be an integer of at least 1, got {self.offset!r}")
+            raise ValueError(
+                f"a swizzle's offset, the width of its bands in tiles, must be at least 1, got {self.offset!r}"
+            )
         if self.direction not in (0, 1):
             raise ValueError(
                 f"a swizzle's direction must be 0 (bands of rows) or 1 (bands of columns), got {self.direction!r}"

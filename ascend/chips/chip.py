@@ -389,13 +389,13 @@ class Chip:
             raise ValueError(f"operand must be one of {', '.join(depths)}, got {operand!r}")
         if FORMATS[operand].weight_bits and not self.widened_rate:
             raise ValueError(
-                f"{operand}: the vector units of Atlas A2, A3 and Ascend 950 widen such weights. For {self.name} it is not "
-                f"published whether its vector units widen them, and how fast: widen B first, and plan with the "
-                f"format to which B is widened"
+                f"got {operand}, whose weights the vector units convert to the cube's format. Only for Atlas A2, A3 and Ascend "
+                f"950 such a conversion is published, not for {self.name}: convert B first, and plan with the format after "
+                f"the conversion"
             )
         if not depths[operand]:
             taken = ", ".join(name for name, depth in depths.items() if depth)
-            raise ValueError(f"the cube unit of {self.name} does not take {operand} operands: give one of {taken}")
+            raise ValueError(f"the cube of {self.name} multiplies {taken}, got {operand}: take one of these formats")
         return depths[operand]
 
     def peak_flops(self, operand: str = "fp16") -> float:

@@ -53,7 +53,10 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
         If the schedule's kernel is not "paper".
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError("eq. 9 counts the bytes of the paper's kernel only: build the schedule with kernel='paper'")
+        raise ValueError(
+            f"eq. 9 of Xue et al. counts the bytes of kernel='paper' only, got kernel={schedule.kernel!r}: build the schedule "
+            "with kernel='paper'"
+        )
     s, b = schedule, schedule.blocking
     passes, groups, rows = len(s.passes), len(s.k_groups), len(s.row_blocks)
     eq9 = traffic(b, s.m, s.k, s.n, s.placed_on)

@@ -36,7 +36,10 @@ def explain(schedule: Kernel) -> list[str]:
         If the schedule's kernel is not "paper".
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError("explain needs a schedule of the paper's kernel: build the schedule with kernel='paper'")
+        raise ValueError(
+            f"explain needs a schedule of kernel='paper', got kernel={schedule.kernel!r}: build the schedule with "
+            "kernel='paper'"
+        )
     return [*_published(schedule), *_own(schedule), *_landmarks(schedule)]
 
 
