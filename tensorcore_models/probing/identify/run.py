@@ -274,7 +274,8 @@ def identify(
     families : tuple of type
         Your own accumulator classes to search for; their method `searches` defines the search.
     effort : {"normal", "quick", "thorough"}
-        Effort of the search, after which a box counts as outside of the families (:data:`.limits.EFFORTS`).
+        Limit on the search. If no specification is found within it, the box counts as outside of the families
+        (:data:`.limits.EFFORTS` lists the limits).
     progress : callable
         Function that is called with one line of text at a time.
     **interface
