@@ -89,9 +89,9 @@ class Blocking:
             size = getattr(self, name)
             if size < 1 or size % ALIGNMENT:
                 below, above = (max(size // ALIGNMENT + more, more) * ALIGNMENT for more in (0, 1))
-                near = f"nearest is {above}" if below < ALIGNMENT else f"nearest are {below} and {above}"
+                near = f"{above}" if below < ALIGNMENT else f"{below} or {above}"
                 raise ValueError(
-                    f"{name} = {size} is not a positive multiple of {ALIGNMENT} (16x16 fractals); the {near}: give a multiple"
+                    f"{name} must be a positive multiple of {ALIGNMENT} (16x16 fractals), got {size}: give {near}"
                 )
 
     def __str__(self) -> str:

@@ -253,7 +253,7 @@ def reconstruct(
     scale : int or (int, int)
         s_b of eq. 7 of Xue et al. (arXiv:2507.23387v4), or (s_a, s_b).
     overflow : {"inf", "saturate"}
-        Rule for results beyond the largest number.
+        Result of an overflow: an infinity, or the largest FP32 number.
 
     Raises
     ------
@@ -300,7 +300,9 @@ def checked_schedule(
     if not isinstance(schedule, TileSchedule):
         raise TypeError(f"schedule must be a TileSchedule or None, got {type(schedule).__name__}")
     if blocking is not None:
-        raise ValueError("give a schedule or a blocking, not both: the schedule has its own blocks")
+        raise ValueError(
+            "got both a schedule and a blocking, but a schedule has its own blocks: leave the blocking out"
+        )
     if (schedule.m, schedule.k, schedule.n) != (m, k, n):
         raise ValueError(
             f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices have {(m, k, n)}: build "

@@ -56,7 +56,7 @@ def check_dialect(name: str, chip: Chip) -> None:
     row = DIALECTS[name]
     if not row.has(chip):
         raise ValueError(
-            f"{row.title} does not exist for {chip.name}, but for {row.chips}. {chip.name} has only AscendC's basic API "
+            f"{row.title} does not exist for {chip.name}, only for {row.chips}. {chip.name} has only AscendC's basic API "
             "(DataCopy, LoadData, Mmad): use --tiling, which prints blocks and buffers for this API"
         )
 

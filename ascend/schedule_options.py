@@ -175,7 +175,7 @@ class SharedOptions:
             raise ValueError("got presplit, but a kernel of one term does not split its operands: leave presplit out")
         if self.dequantize and not FORMATS[self.operand].integer:
             raise ValueError(
-                f"got dequantize with {self.operand} operands, but it scales sums of integer operands: leave dequantize out"
+                f"got dequantize with {self.operand} operands, but dequantize scales the sums of integer operands: leave it out"
             )
         if self.merge == "atomic" and FORMATS[self.operand].integer:
             raise ValueError(

@@ -327,8 +327,8 @@ class TileSchedule(WithOptions):
     def c_writes(self, group: int) -> int:
         """Return the number of FP32 partial sums of a C block that are written to memory after a k group.
 
-        In the mode ``fused`` L0C holds one sum for each term, and each is written separately. Only the last k group first
-        combines them, so that one sum is written.
+        In the mode ``fused`` L0C holds one sum for each term, and each is written separately. After the last k group the sums
+        are combined first, so that only one is written.
         """
         return 1 if group == self.groups - 1 else self.accumulators
 
@@ -366,7 +366,7 @@ class TileSchedule(WithOptions):
     def l0_slots(self) -> int:
         """Return the number of blocks that L0A holds, which is also the number in L0B.
 
-        Modes that compute all terms together keep both words there, even with single buffers.
+        Modes that compute all terms together (fused, elementwise) keep both words there, even with single buffers.
         """
         return max(self.stream_slots, self.words)
 

@@ -243,10 +243,10 @@ class Chip:
     provenance : mapping of str to Provenance
         Source of each numeric field.
     overflow : {"saturate", "inf"}
-        Rule for results beyond the largest number.
+        Result of an overflow: the largest number of the format ("saturate") or an infinity ("inf").
     hf32_rounding : {"", "rne", "rna", "rnz", "rz"}
-        Rounding of FP32 operands to HF32: "rne", "rna" and "rnz" to nearest with ties to even, away from zero and toward zero;
-        "rz" toward zero; "" for a chip without HF32.
+        Rounding of FP32 operands to HF32: toward zero ("rz"), or to nearest with ties to even ("rne"), away from zero ("rna")
+        or toward zero ("rnz"). "" stands for a chip without HF32.
     aliases : tuple of str
         Other names.
     calibrated : mapping of str to float

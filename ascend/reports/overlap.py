@@ -129,7 +129,7 @@ def read_collective(path: str | Path) -> list[MeasuredCollective]:
             )
         rows.append(MeasuredCollective(size, 1e-6 * microseconds))
     if not rows:
-        raise ValueError(f"{path} has no line of bytes and microseconds: expected {EXPECTED}")
+        raise ValueError(f"{path} holds no measurement: expected {EXPECTED}")
     return rows
 
 

@@ -167,7 +167,7 @@ def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> lis
     schedule : Kernel
         The result of :func:`ascend.build_schedule`.
     kinds : tuple of str, optional
-        Kinds of provenance whose numbers are varied, e.g. ("assumed", "calibrated").
+        Kinds of provenance, e.g. ("assumed", "calibrated"); only parameters of these kinds are varied.
     """
     chip, rows = schedule.placed_on, []
     for name in TIMING_PARAMETERS:

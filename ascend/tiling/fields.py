@@ -247,7 +247,7 @@ def check_multiplied(title: str, s: Kernel, operands: Collection[str]) -> None:
         return
     units = "" if s.on_cube else " on the vector units"
     raise ValueError(
-        f"{title} multiplies {', '.join(operands)} once, got {s.terms} term(s) of {s.operand}{units}: {left}"
+        f"{title} computes one term of {', '.join(operands)} on the cube, got {s.terms} term(s) of {s.operand}{units}: {left}"
     )
 
 

@@ -48,7 +48,7 @@ def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
     """
     if not isinstance(config, Mapping):
         raise TypeError(
-            f"config is {type(config).__name__}, expected a mapping to integers from fields {', '.join(tables.FIELDS)}"
+            f"config is {type(config).__name__}, expected a mapping of fields ({', '.join(tables.FIELDS)}) to integers"
         )
     unknown = [name for name in config if name not in tables.FIELDS]
     if unknown:

@@ -113,7 +113,7 @@ def test_of_equal_cuts_the_fewest_parts_are_best():
 #: Files that are no rows, and what is said of them.
 FILES = (
     (b"", "is empty: expected the output of hccl_test"), ("大小,微秒".encode("gbk"), "readable as GBK: convert it \\(iconv"),
-    (b"bytes,us\n", "no line of bytes and microseconds"), (b"1024,x\n", "line 1: expected bytes and microseconds"),
+    (b"bytes,us\n", "holds no measurement"), (b"1024,x\n", "line 1: expected bytes and microseconds"),
     (b"1024,0\n", "must be above 0"), (b"1," * 12 + b"1\n", "got 13 columns"), (b"8 | 2.0 | 0.1 | failed\n", "result failed"),
 )  # fmt: skip
 

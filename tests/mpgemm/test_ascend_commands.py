@@ -109,7 +109,7 @@ def test_plan_one_block(capsys):
     assert status == 2
     assert err == (
         "mpgemm plan: block (208, 64, 208) does not fit 910A (UB capacity (6 bytes for each element of C): "
-        "259584 bytes needed, 253952 available): take a smaller block\n"
+        "259584 bytes needed, 253952 available): take a block within these limits\n"
     )
 
 
@@ -225,7 +225,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", 1, 2), "the size has 2 number(s), expected three: M K N"),
         (("plan", 0, 16, 16), "m must be at least 1, got 0"),
         (("plan", 2**30, 2**30, 2**30), "exceeds any chip's memory"),
-        (("plan", "--block", "100,64,96"), "bm = 100 is not a positive multiple of 16"),
+        (("plan", "--block", "100,64,96"), "bm must be a positive multiple of 16 (16x16 fractals), got 100"),
         (("plan", "--block", "96,64"), "a block is BM,BK,BN"),
         (("plan", "--chip", "910B"), "910B1, 910B2, 910B3, 910B4"),
         (("plan", "--chip", "H100"), "unknown chip 'H100'"),
@@ -264,7 +264,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", "--top", "0"), "at least 1"),
         (("simulate", 16, -16, 16), "k must lie between 1 and"),
         (("simulate", "--block", "304,64,304"), "overflows L0A of 910A: 77824 bytes needed, 65536 available"),
-        (("simulate", "--block", "17,64,16"), "bm = 17 is not a positive multiple of 16"),
+        (("simulate", "--block", "17,64,16"), "bm must be a positive multiple of 16 (16x16 fractals), got 17"),
         (("simulate", "--operand", "fp32", "--terms", "1"), "multiplies fp16, int8, got fp32"),
         (("simulate", "--sweep", "cores"), "--sweep got 'cores', expected PARAMETER=V1"),
         (("simulate", 2**31 - 1, 16, 16, "--block", "16,16,16"), "m = 2147483647 makes 134217728 blocks of 16"),

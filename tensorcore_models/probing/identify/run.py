@@ -289,7 +289,7 @@ def identify(
     Raises
     ------
     TypeError, ValueError
-        If `unit` is not a box, its formats or k are missing, or the effort is unknown.
+        If `unit` is neither an engine, a box nor a callable; if formats or k are missing; or if the effort is unknown.
     Interrupted
         If the user presses Ctrl-C; the message has the best specification so far.
     """
