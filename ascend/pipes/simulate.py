@@ -159,7 +159,7 @@ class Timeline(Result, Run):
         return [f"{s.m} x {s.k} x {s.n} on {self.chip.name}: {self.cycles:.6g} cycles, {self.tflops:.4g} TFLOP/s"]
 
     def to_dict(self) -> dict:
-        """Return the content as plain data for JSON."""
+        """Return the timing as a dict of plain data for JSON."""
         s = self.schedule
         return {
             "chip": self.chip.name,

@@ -136,7 +136,7 @@ class Plan(Result):
         return [f"{s.m} x {s.k} x {s.n} on {s.placed_on.name}: {speed}{bits}; {how}", *self.warnings]
 
     def to_dict(self) -> dict:
-        """Return the content as plain data for JSON and CSV."""
+        """Return the plan as a dict of plain data for JSON and CSV."""
         b, s, (bound, busy) = self.blocking, self.schedule, self.bound
         return {
             "kernel": s.kernel, "bm": b.bm, "bk": b.bk, "bn": b.bn, "n_fused": self.n_fused, "mode": s.mode,

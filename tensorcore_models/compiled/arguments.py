@@ -228,23 +228,27 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
     if isinstance(argument, TensorMap):
         if size != TENSOR_MAP_BYTES:
             raise ValueError(
-                f"{name} has {size} bytes, but a TensorMap has {TENSOR_MAP_BYTES}: pass an array for an address, or {size} "
-                "bytes"
+                f"parameter {name} has {size} bytes, but a TensorMap has {TENSOR_MAP_BYTES}: pass an array for an address, or "
+                f"{size} bytes"
             )
         return argument.encoded(address_of(argument.array))
     if isinstance(argument, Structure):
         if size != len(argument.data):
-            raise ValueError(f"{name} has {size} bytes, but the structure has {len(argument.data)}: pass {size} bytes")
+            raise ValueError(
+                f"parameter {name} has {size} bytes, but the Structure has {len(argument.data)}: give its data {size} bytes"
+            )
         return argument.encoded(address_of)
     if isinstance(argument, PointerTable):
         argument = argument.table
     if isinstance(argument, np.ndarray) and argument.ndim:
         if size != 8:
-            raise ValueError(f"{name} has {size} bytes, but the address of an array has 8: pass a number or bytes")
+            raise ValueError(
+                f"parameter {name} has {size} bytes, but the address of an array has 8: pass a number or bytes, no array"
+            )
         return address_of(argument).to_bytes(8, "little")
     if isinstance(argument, bytes):
         if len(argument) != size:
-            raise ValueError(f"{name} has {size} bytes, got {len(argument)} bytes")
+            raise ValueError(f"parameter {name} has {size} bytes, got {len(argument)} bytes: pass {size} bytes")
         return argument
     if argument is None:
         return bytes(size)
@@ -252,11 +256,13 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
         return argument.tobytes()
     if isinstance(argument, float | np.floating):
         if size not in (4, 8):
-            raise ValueError(f"{name} has {size} bytes, but a float has 4 or 8: pass bytes")
+            raise ValueError(f"parameter {name} has {size} bytes, but a float has 4 or 8: pass bytes")
         return (np.float32(argument) if size == 4 else np.float64(argument)).tobytes()
     value = checked_integer(argument, name)
     if not -(1 << (8 * size - 1)) <= value < 1 << 8 * size:
-        raise ValueError(f"{name} has {size} bytes, which cannot hold {value}: pass a smaller number, or bytes")
+        raise ValueError(
+            f"parameter {name} has {size} bytes, which cannot hold {value}: pass a smaller number, or bytes"
+        )
     return (value % (1 << 8 * size)).to_bytes(size, "little")
 
 

@@ -122,7 +122,7 @@ def beating_input(
     k: int | None = None,
     **options: Unpack[LimitOptions],
 ) -> FormalVerdict:
-    """Return operands for which `better` has a smaller absolute error than `worse`.
+    """Search with solvers for operands for which `better` has a smaller absolute error than `worse`.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _Item = TypeVar("_Item")
 
 
 def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Return two orders of the same products with different results, or a proof that no two orders differ.
+    """Search with solvers for two orders of the same products with different results, or for a proof that none exist.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ def distinguishing_input(
     inputs: Literal["all", "finite"] = "all",
     **options: Unpack[LimitOptions],
 ) -> FormalVerdict:
-    """Return an input on which two specifications give different results.
+    """Search with solvers for an input on which two specifications give different results, or for a proof that none exists.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def next_above(fmt: Format, code: Term) -> Term:
 
 
 def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Return two inputs that differ only in c, where the larger c gives the smaller d (Fasi et al. 2021, section 3.1.5).
+    """Search for two inputs that differ only in c, where the larger c gives the smaller d (Fasi et al. 2021, section 3.1.5).
 
     Parameters
     ----------

@@ -70,8 +70,8 @@ class Box:
     def ask(self, batch: DotBatch, *, chosen: bool = True) -> np.ndarray:
         """Return the box's result d for each dot product of a batch, as an encoding.
 
-        The dot products are added to the count `queries` if `chosen` is true, as for inputs that a search constructed, else to
-        `vectors`, as for random inputs.
+        `chosen` says whether a search constructed the inputs: then the count `queries` grows by the number of dot products,
+        otherwise (random inputs) the count `vectors`.
 
         Raises
         ------

@@ -97,7 +97,7 @@ class Characterisation(Result):
         return [{**facts, "sum": str(self.tree), **dataclasses.asdict(self.specials)}]
 
     def to_dict(self) -> dict:
-        """Return the content as plain data for JSON."""
+        """Return the properties as a dict of plain data for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
