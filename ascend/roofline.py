@@ -54,7 +54,8 @@ class Traffic(Result):
 class RooflinePoint(Result):
     """`RooflinePoint` is the position of a block or schedule in the roofline model (eq. 11 of Xue et al.).
 
-    Its FLOP/s are FP32-equivalent."""
+    Its FLOP/s are FP32-equivalent.
+    """
 
     operational_intensity: float  # FLOP/B
     peak: float  # FLOP/s

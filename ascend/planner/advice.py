@@ -84,7 +84,7 @@ class Advice(Result):
         return candidate.bits is not None and candidate.bits >= self.least
 
     def limit_of(self, way: PlannedWay) -> float | None:
-        """Return the `max_error` that makes :func:`ascend.plan` put the accurate enough plan of `way` first.
+        """Return the `max_error` with which :func:`ascend.plan` first returns the plan of `way` that reaches the accuracy.
 
         The result is None if no limit is needed, because the way's fastest plan reaches the accepted accuracy, or if no plan
         of the way reaches it.

@@ -167,8 +167,8 @@ class KernelProgram(ABC):
         output : int, optional
             Index of the output argument; by default the last array that the kernel writes.
         rows : sequence of int, optional
-            Rows of the output whose expressions are returned; by default all. The rows of a batch of matrices are numbered
-            through. A few rows save time if each row has its own expression, as in causal attention.
+            Rows of the output whose expressions are returned; by default all. In a batch of matrices the numbers of rows run
+            on from one matrix to the next. A few rows save time if each row has its own expression, as in causal attention.
 
         Returns
         -------
