@@ -39,7 +39,11 @@ def slots(buffering: str) -> int:
 
 
 class Rejection(NamedTuple):
-    """`Rejection` is a constraint that a block violates, with the needed and the available amount (bytes, or a size and 16)."""
+    """`Rejection` is a constraint that a block violates.
+
+    If the constraint is a buffer's capacity, `needed` and `limit` are bytes. If it is an alignment, `needed` is the size that
+    was given, and `limit` is the number of which the size must be a multiple.
+    """
 
     constraint: str
     needed: int
@@ -62,12 +66,12 @@ def panel_capacity(l1: Any, each: Any, panel: Any, streamed: Any) -> Any:
 
 @dataclass(frozen=True, order=True)
 class Blocking:
-    """`Blocking` holds the sizes of the blocks that one core multiplies at a time, (bm x bk) times (bk x bn).
+    """`Blocking` holds the sizes of the blocks that one core multiplies at a time: (bm x bk) of A by (bk x bn) of B.
 
     Parameters
     ----------
     bm, bk, bn : int
-        Numbers of rows of A, of products along k, and of columns of B; positive multiples of 16.
+        Sizes in elements; positive multiples of 16.
 
     Raises
     ------
@@ -85,9 +89,9 @@ class Blocking:
             size = getattr(self, name)
             if size < 1 or size % ALIGNMENT:
                 below, above = (max(size // ALIGNMENT + more, more) * ALIGNMENT for more in (0, 1))
-                near = f"nearest is {above}" if below < ALIGNMENT else f"nearest are {below} and {above}"
+                near = f"{above}" if below < ALIGNMENT else f"{below} or {above}"
                 raise ValueError(
-                    f"{name} = {size} is not a positive multiple of {ALIGNMENT} (16x16 fractals); the {near}: give a multiple"
+                    f"{name} must be a positive multiple of {ALIGNMENT} (16x16 fractals), got {size}: give {near}"
                 )
 
     def __str__(self) -> str:
@@ -95,20 +99,21 @@ class Blocking:
 
     @integer_arguments("words")
     def n_fused(self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16") -> int:
-        """Return N_fused (eq. 8 of Xue et al.), the number of A blocks that fit in L1 together with the B buffers; if the block
-        does not fit, the number is 0 or less.
+        """Return N_fused (eq. 8 of Xue et al.), the number of A blocks that fit in L1 together with the B buffers.
+
+        A result of 0 or less means that not even one A block fits.
 
         Parameters
         ----------
         chip : Chip
             The chip whose parameters are used.
         buffering : {"double", "single"}
-            Two or one B buffers.
+            Number of B buffers: two if "double", one if "single".
         words : int
-            Number of FP16 words of each element that a kernel keeps in L1: 1 for a kernel of one term, 2 for a fused kernel.
+            Number of FP16 words of each element that are in L1 at a time: 2 if the kernel computes all terms together (modes
+            fused and elementwise), else 1.
         operand : str
-            Format of the elements, a name of :data:`ascend.operand_formats.FORMATS`; the bytes of block scales are counted,
-            too.
+            Format of the elements, a name of :data:`ascend.operand_formats.FORMATS`. Bytes of block scales are counted, too.
         """
         each = words * FORMATS[operand].stored(self.bk)
         return panel_capacity(chip.l1_bytes, each, self.bm, slots(buffering) * self.bn)
@@ -118,7 +123,10 @@ class Blocking:
     def fusion_efficiency(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> float:
-        """Return f of eq. 8 of Xue et al., the fraction of L1 that the A panel fills; for the arguments see :meth:`n_fused`."""
+        """Return f of eq. 8 of Xue et al., the fraction of L1 that N_fused blocks of A fill.
+
+        :meth:`n_fused` explains the arguments.
+        """
         resident = self.n_fused(chip, buffering, words, operand) * words * self.bm
         return resident * FORMATS[operand].stored(self.bk) / chip.l1_bytes
 
@@ -126,11 +134,11 @@ class Blocking:
     def rejections(
         self, chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
     ) -> list[Rejection]:
-        """Return the constraints of eq. 12 of Xue et al. (arXiv:2507.23387v4) that the block breaks on `chip`; an empty list
-        means that it is feasible.
+        """Return the constraints of eq. 12 of Xue et al. (arXiv:2507.23387v4) that the block breaks on `chip`.
 
-        The limit is half of L0A and of L0B even for a single buffer, as the paper prints it (64 x 256 elements). The list names
-        L0C and UB separately, because L0C is smaller than UB on some chips. :meth:`n_fused` explains the arguments.
+        The list is empty if the block is feasible. A block may fill at most half of L0A or of L0B, even with single buffers,
+        because the paper states the limit as 64 x 256 elements. L0C and UB are two constraints, because on some chips L0C is
+        smaller. :meth:`n_fused` explains the arguments.
         """
         form = FORMATS[operand]
         if self.bk % form.whole_k:
@@ -242,9 +250,9 @@ class RejectedBlock(NamedTuple):
 def rejections(
     chip: Chip, buffering: Buffering = "double", words: int = 1, operand: str = "fp16"
 ) -> list[RejectedBlock]:
-    """Return the blocks that eq. 12 of Xue et al. rejects and that become feasible if one size shrinks by 16.
+    """Return the blocks just outside the feasible space: eq. 12 of Xue et al. admits them if one size shrinks by 16.
 
-    Every larger block breaks the same constraints, with larger byte counts.
+    Blocks that are larger than a returned block break the same constraints.
 
     Parameters
     ----------

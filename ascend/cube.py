@@ -95,38 +95,42 @@ def cube_gemm(
     Parameters
     ----------
     a, b : array_like, shapes (m, k) and (k, n)
-        FP32 values: float32, narrower types, or wider ones whose values FP32 has. Any strides; never modified.
+        FP32 values: float32, narrower types, or wider types whose values FP32 can represent. Any strides; never modified.
     c : array_like, shape (m, n), optional
-        FP32 values; the sum of hh starts from it.
+        FP32 values; the sum of the term A_h B_h of the high words starts from them.
     schedule : TileSchedule, optional
         A result of :func:`ascend.build_schedule`, or a plan's schedule, for these sizes. It sets the terms, their order,
-        the operands and the unit. An option that is not at its default must agree with the schedule; if the schedule does
-        not split operands into words, options of words are refused.
+        the operand format and the unit. An option that is not at its default must agree with the schedule. If the schedule
+        has one term, the options order, low_low, scale_exponent, group and row_scaling must have their defaults.
     blocking : Blocking, optional
-        Block sizes on `chip` (largest N_fused, double buffers), in place of a schedule. Without `schedule` and `blocking` there
-        is one block, and all of k is one group.
+        Block sizes, in place of a schedule. The schedule is then built for `chip`, with the largest N_fused and double buffers.
+        Without `schedule` and `blocking` there is one block, and one sum in L0C adds all of k.
     chip : Chip or str
-        Chip for which a `blocking` is planned.
+        Chip for a `blocking`, and for the default of `overflow` if there is no `schedule`.
     order : {"termwise", "termwise_inplace", "elementwise"}
-        Order of the terms (section 4.4 of Xue et al.).
+        Order in which the terms are added (section 4.4 of Xue et al.): "termwise" sums each term over all of k and then adds
+        the sums; "termwise_inplace" adds one term after the other to one C; "elementwise" alternates between the terms along k.
     scale_exponent : int, (int, int) or "auto"
         s_b of eq. 7 of Xue et al. for both matrices; or (s_a, s_b); or "auto", which chooses s_a and s_b from the elements of A
         and of B (:func:`tensorcore_models.formats.split_analysis.automatic_scale_exponent`).
     low_low : bool
         Whether to add the fourth term, A_l B_l.
     step_order : {"sequential", "pairwise", "exact"}
-        Rounding inside a cube step.
+        Sum of the products inside a cube step: rounded after each product, rounded in a binary tree of neighbours, or exact
+        and rounded once.
     overflow : {"saturate", "inf"}, optional
-        Rule for overflow: "saturate" as on 910A, "inf" as in IEEE 754. Default: the chip's (:attr:`ascend.Chip.overflow`).
+        Rule for overflow: "saturate" as on 910A, "inf" as in IEEE 754. The default is the chip's rule
+        (:attr:`ascend.Chip.overflow`).
     group : int
-        Number of consecutive products of one term in the elementwise order, from 1 to the cube step.
+        Number of consecutive products of one term in the elementwise order, from 1 to the length of a cube step.
     reseed_l0c : bool
-        Whether every k group starts from C. If `schedule` is given, its own setting applies.
+        Whether the sum in L0C starts from C in every k group, the part of k that L0C adds up before C is written. If `schedule`
+        is given, the schedule's setting applies.
     row_scaling : bool
-        Extension of the published method: multiply each row of A and column of B by a power of two so that its largest element
-        lies in [2^14, 2^15), and undo it at the end. This extends the range to all of FP32. Undoing is exact unless the result
-        leaves FP32's normal range: it is then rounded once more to a subnormal, or overflows. `c` is added last, by RN.
-        Infinities and NaNs are ignored when the power is chosen.
+        Extension of the published method: multiply each row of A and column of B by a power of two so that its largest finite
+        element lies in [2^14, 2^15), and undo the scaling at the end. The method then covers the whole range of FP32. Undoing
+        is exact unless the result leaves FP32's normal range, where it is rounded once more or overflows. `c` is added last,
+        by RN.
 
     Returns
     -------
@@ -193,15 +197,15 @@ def cube_hgemm(
     overflow: Overflow | None = None,
     reseed_l0c: bool = False,
 ) -> np.ndarray:
-    """Return A B (+ C) in one pass of the cube on operands rounded to FP16, the baseline of SGEMM-cube.
+    """Return A B (+ C) of operands rounded to FP16, as one pass of the cube computes it; SGEMM-cube is compared with it.
 
     Parameters
     ----------
     a, b, c, schedule, blocking, chip, step_order, overflow, reseed_l0c
         See :func:`cube_gemm`. Operands are rounded to FP16 (RN).
     accumulate : {"fp32", "fp16"}
-        Format of L0C and of the result. With "fp16" every sum of the step order is rounded once to FP16 from its exact value (a
-        product is not rounded by itself), c is rounded to FP16, and C = RN16(C + L0C) between k groups.
+        Format of L0C and of the result. With "fp16" products are not rounded, but each sum is rounded once to FP16, and so
+        is c. After each k group (the part of k that L0C adds up) C becomes C + L0C, rounded to FP16.
 
     Returns
     -------
@@ -238,18 +242,18 @@ def reconstruct(
 ) -> np.ndarray:
     """Return the sum of the terms in termwise order: RN(hh + RN(RN(lh + hl) / s_f)) with s_f = 2^s_b, every step in FP32.
 
-    If A and B have different exponents, the sums are first brought to the larger scale s = max(s_a, s_b), exactly:
-    RN(lh 2^(s - s_a) + hl 2^(s - s_b)) / 2^s. With ll: RN(RN(lh + hl) + RN(ll / s_f)) in place of RN(lh + hl).
-    Dividing by s_f rounds only if the quotient is subnormal.
+    If ll is given, RN(RN(lh + hl) + RN(ll / s_f)) takes the place of RN(lh + hl). If the scale exponents s_a and s_b differ,
+    lh and hl are first scaled exactly to the larger one, s = max(s_a, s_b), so that the inner part becomes
+    RN(lh 2^(s - s_a) + hl 2^(s - s_b)) / 2^s. A division by s_f rounds only if the quotient is subnormal.
 
     Parameters
     ----------
     hh, hl, lh, ll : array_like
-        float32 sums of the terms, all of one shape, from any engine. hl = A_h B_l, lh = A_l B_h.
+        float32 sums of the terms, all of one shape, from any engine. h and l stand for the high and low words: hl = A_h B_l.
     scale : int or (int, int)
         s_b of eq. 7 of Xue et al. (arXiv:2507.23387v4), or (s_a, s_b).
     overflow : {"inf", "saturate"}
-        Rule for results beyond the largest number.
+        Result of an overflow: an infinity, or the largest FP32 number.
 
     Raises
     ------
@@ -296,7 +300,9 @@ def checked_schedule(
     if not isinstance(schedule, TileSchedule):
         raise TypeError(f"schedule must be a TileSchedule or None, got {type(schedule).__name__}")
     if blocking is not None:
-        raise ValueError("give a schedule or a blocking, not both: the schedule has its own blocks")
+        raise ValueError(
+            "got both a schedule and a blocking, but a schedule has its own blocks: leave the blocking out"
+        )
     if (schedule.m, schedule.k, schedule.n) != (m, k, n):
         raise ValueError(
             f"the schedule is for (m, k, n) = {(schedule.m, schedule.k, schedule.n)}, the matrices have {(m, k, n)}: build "
@@ -304,7 +310,8 @@ def checked_schedule(
         )
     if schedule.terms != terms:
         raise ValueError(
-            f"the schedule has {schedule.terms} terms, but the options ask for {terms}: give both the same number"
+            f"the schedule has {schedule.terms} term(s), but this call computes {terms} (cube_hgemm: 1, low_low=True: 4): "
+            f"build a schedule with terms={terms}"
         )
     if terms > 1 and schedule.order != order:
         raise ValueError(

@@ -56,7 +56,7 @@ def check_dialect(name: str, chip: Chip) -> None:
     row = DIALECTS[name]
     if not row.has(chip):
         raise ValueError(
-            f"{row.title} does not exist for {chip.name}, but for {row.chips}. {chip.name} has only AscendC's basic API "
+            f"{row.title} does not exist for {chip.name}, only for {row.chips}. {chip.name} has only AscendC's basic API "
             "(DataCopy, LoadData, Mmad): use --tiling, which prints blocks and buffers for this API"
         )
 
@@ -68,14 +68,18 @@ def said_modes(name: str, terms: int, modes: Sequence[Mode], split: int | None) 
     """
     row = DIALECTS.get(name, ANY)
     if terms == 1 and not row.one_term:
-        raise ValueError(f"{row.title} recovers FP32 from words of fp16: got one term, plan with --terms 3 (terms=3)")
+        raise ValueError(
+            f"the kernels for {row.title} need several terms, because they recover FP32 from words of fp16, got one term: "
+            "plan with --terms 3 (terms=3)"
+        )
     if (split or 1) > 1 and not row.slices:
         raise ValueError(
-            f"{row.title} walks all of k in one program, got {split} slices of k: plan with --split 1 (split=1)"
+            f"the kernels for {row.title} do not split k, got {split} slices of k: plan with --split 1 (split=1)"
         )
     said = [mode for mode in modes if terms == 1 or mode in row.modes]
     if not said:
         raise ValueError(
-            f"{row.title} combines terms by mode {', '.join(row.modes)}, got {', '.join(modes)}: take --mode {row.modes[0]}"
+            f"the mode of kernels for {row.title} must be one of {', '.join(row.modes)}, got {', '.join(modes)}: take --mode "
+            f"{row.modes[0]}"
         )
     return said

@@ -18,12 +18,13 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Grid:
-    """`Grid` holds the numbers of cores along m, k and n.
+    """`Grid` holds the numbers of cores among which m, k and n are divided.
 
     Parameters
     ----------
     m, k, n : int
-        Numbers of cores, at least 1. The `k` slices of the inner dimension are merged into one C.
+        Numbers of cores, at least 1. If `k` is above 1, each core along k computes one slice of the sums, and the slices are
+        merged into one C.
 
     Raises
     ------
@@ -53,19 +54,22 @@ class Grid:
 
 @dataclass(frozen=True)
 class Swizzle:
-    """`Swizzle` is the order in which tiles of C are assigned to cores, in bands of tile rows or of tile columns.
+    """`Swizzle` is the order in which tiles of C are assigned to cores.
+
+    The order goes through C in bands. A band is a group of neighbouring tile rows (or of tile columns).
 
     Parameters
     ----------
     offset : int
-        Width of a band, at least 1.
+        Number of tile rows (or tile columns) in a band, at least 1.
     direction : {0, 1}
-        Direction of the bands: 0 for tile rows, 1 for tile columns.
+        0 for bands of tile rows, 1 for bands of tile columns.
     turns : bool
         Whether every second band is walked in reverse, as in CATLASS; if not, each band begins at the same side.
     adaptive : bool
-        Whether the order follows CATLASS's ASWT: the last band also takes the rows or columns that do not fill a band. If
-        at most half of the cores have a tile in the last round, the tiles of that round are cut into parts for all cores.
+        Whether the order follows CATLASS's adaptive order (ASWT). If the last rows or columns do not fill a band, they then
+        belong to the band before. If at most half of the cores have a tile in the last round, the tiles of this round are
+        cut into parts, so that all cores have work.
 
     Raises
     ------
@@ -81,7 +85,9 @@ class Swizzle:
     def __post_init__(self):
         integer_fields(self, "offset", "direction")
         if self.offset < 1:
-            raise ValueError(f"a swizzle's offset must be an integer of at least 1, got {self.offset!r}")
+            raise ValueError(
+                f"a swizzle's offset, the width of its bands in tiles, must be at least 1, got {self.offset!r}"
+            )
         if self.direction not in (0, 1):
             raise ValueError(
                 f"a swizzle's direction must be 0 (bands of rows) or 1 (bands of columns), got {self.direction!r}"

@@ -36,8 +36,8 @@ def cube_instruction(operand: str) -> Instruction:
         raise ValueError(f"operand must be one of {', '.join(FORMATS)}, got {operand!r}")
     if FORMATS[operand].weight_bits:
         raise ValueError(
-            f"the scales of {operand} weights are not known here, so only the time can be simulated: to compute the "
-            f"product, widen the weights first and multiply the widened matrix"
+            f"got {operand}, but a schedule does not hold the scales of such weights, so only its time can be simulated: to "
+            f"compute the product, convert the weights to the cube's format first, and multiply the converted matrix"
         )
     if operand not in INSTRUCTIONS:
         raise ValueError(
@@ -84,6 +84,7 @@ def _operand(x: np.ndarray | None, operand: str, name: str) -> Any:
     limits = np.iinfo(kind)
     if not np.array_equal(whole, x) or whole.min(initial=0) < limits.min or whole.max(initial=0) > limits.max:
         raise ValueError(
-            f"int8 operands: {name} must hold integers from {limits.min} to {limits.max}; quantise {name} first"
+            f"int8 operands: {name} must hold integers from {limits.min} to {limits.max}, got values from "
+            f"{np.min(x)} to {np.max(x)}: quantise {name} first"
         )
     return whole.astype(kind)

@@ -52,7 +52,10 @@ class Traffic(Result):
 
 @dataclass(frozen=True, repr=False)
 class RooflinePoint(Result):
-    """`RooflinePoint` is a block's position in the roofline model (eq. 11 of Xue et al.); its FLOP/s are FP32-equivalent."""
+    """`RooflinePoint` is the position of a block or schedule in the roofline model (eq. 11 of Xue et al.).
+
+    Its FLOP/s are FP32-equivalent.
+    """
 
     operational_intensity: float  # FLOP/B
     peak: float  # FLOP/s

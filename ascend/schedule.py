@@ -52,7 +52,9 @@ def build_schedule(
     blocking : Blocking
         Sizes of the blocks.
     kernel : {"paper", "grid", "vector"}
-        Kernel of the schedule. A grid, a swizzle, a split or a resident operand other than A needs "grid".
+        Kernel of the schedule: "paper" is the kernel of Xue et al. (Algorithm 1), "grid" divides C and k among cores in other
+        ways, and "vector" computes on the vector units. A grid or a split of k needs "grid" or "vector". A swizzle, or a
+        resident operand other than A, needs "grid".
     cores : int, optional
         Number of cores of the chip that are used; all by default.
     **options

@@ -173,19 +173,23 @@ class SharedOptions:
         """Raise ValueError for unknown values, and for options that contradict each other on any chip."""
         if self.terms not in (1, 3, 4):
             raise ValueError(
-                "terms must be 1 (operands not split), 3 (eq. 7 of the SGEMM-cube paper) or 4 (also low x low), got "
-                f"{self.terms!r}"
+                "terms must be 1 (operands not split), 3 (all products of high and low words but low x low) or 4 (with low x "
+                f"low), got {self.terms!r}"
             )
         for name, (_, row) in options_of(type(self)).items():
             value = getattr(self, name)
             if row.choices and value is not None and value not in row.choices:
                 raise ValueError(f"{name} must be one of {', '.join(str(x) for x in row.choices if x)}, got {value!r}")
         if self.operand not in SPLIT_OPERANDS and self.terms != 1:
-            raise ValueError(f"{self.operand} operands are not split: terms must be 1, got {self.terms}")
+            raise ValueError(
+                f"got {self.terms} terms of {self.operand} operands, but only fp16 operands are split into words: give terms=1"
+            )
         if self.presplit and self.terms == 1:
             raise ValueError("got presplit, but a kernel of one term does not split its operands: leave presplit out")
         if self.dequantize and not FORMATS[self.operand].integer:
-            raise ValueError(f"dequantize scales the sums of int8 operands, got {self.operand}: leave dequantize out")
+            raise ValueError(
+                f"got dequantize with {self.operand} operands, but dequantize scales the sums of integer operands: leave it out"
+            )
         if self.merge == "atomic" and FORMATS[self.operand].integer:
             raise ValueError(
                 f"got merge='atomic', which adds FP32 sums, but {self.operand} sums are int32: take merge='reduce'"
@@ -194,7 +198,9 @@ class SharedOptions:
     def check_chip(self, chip: Chip) -> None:
         """Raise ValueError for options that a chip does not support."""
         if self.reseed_l0c and chip.fixpipe:
-            raise ValueError(f"got reseed_l0c, but {chip.name} has no path from UB into L0C: leave reseed_l0c out")
+            raise ValueError(
+                f"got reseed_l0c, which loads C into L0C, but {chip.name} has no path from UB into L0C: leave reseed_l0c out"
+            )
         if self.unit_flag and not chip.fixpipe:
             raise ValueError(f"got unit_flag, but {chip.name} has no FIXPIPE: leave unit_flag out")
         if self.dequantize == "fixpipe" and not chip.fixpipe:
@@ -267,11 +273,14 @@ class ScheduleOptions(SharedOptions):
             raise ValueError(f"depth must lie between 1 and {DEEPEST_STREAM}, got {self.depth}")
         if self.template == "norm" and (self.depth not in (None, 1) or self.buffering != "double" or self.terms > 1):
             raise ValueError(
-                "template norm keeps one block in L1 and two in L0: use depth 1, double buffering and one term, got depth "
-                f"{self.depth}, {self.buffering} buffering and {self.terms} term(s)"
+                "template norm keeps one block in L1 and two in L0, got depth "
+                f"{self.depth}, {self.buffering} buffering and {self.terms} term(s): use depth 1, double buffering and one term"
             )
         if self.split is not None and self.grid is not None and self.cores.k != self.split:
-            raise ValueError(f"split = {self.split} and a grid of {self.grid} contradict each other: give one of them")
+            raise ValueError(
+                f"got split = {self.split} and a grid of {self.grid} cores (m, k, n), whose k divides k differently: give only "
+                "one of the two"
+            )
 
     @property
     def cores(self) -> Grid | None:
@@ -345,7 +354,7 @@ class WithOptions(SharedOptions):
 
     @property
     def format(self) -> OperandFormat:
-        """Return the the format of the operands."""
+        """Return the format of the operands."""
         return FORMATS[self.operand]
 
     @cached_property

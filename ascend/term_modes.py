@@ -25,7 +25,7 @@ class Combination:
     combined_last: bool = False
 
     def words(self, terms: int) -> int:
-        """Return the return FP16 words of each element in L1 at a time."""
+        """Return the number of FP16 words of each element that are in L1 at a time."""
         return 2 if self.together and terms > 1 else 1
 
     def accumulators(self, terms: int) -> int:

@@ -52,13 +52,15 @@ class TileSchedule(WithOptions):
     blocking : Blocking
         Sizes of the blocks.
     n_fused : int
-        Number of blocks of bk in a k group.
+        Number of k blocks in a k group. A k block is bk products long; L0C adds up the products of a k group before the sum is
+        written back.
     grid : Grid
         Cores along m, k and n.
     resident : {"a", "b", "none"}
         The operand whose panel stays in L1.
     swizzle : Swizzle
-        Order of the tiles if no operand is resident; if each core owns a rectangle of tiles, only the direction matters.
+        Order of the tiles if no operand is resident. If each core owns a rectangle of tiles, only the swizzle's direction
+        matters: 0 walks the rectangle row by row, 1 column by column.
     depth : int
         Number of L1 buffers of a streamed operand.
     balanced : bool
@@ -119,7 +121,10 @@ class TileSchedule(WithOptions):
         return balanced_parts(self.k, self.grid.k, self.blocking.bk)
 
     def groups_of(self, k_slice: Range) -> tuple[Range, ...]:
-        """Return the k groups of a slice of k as half-open ranges, each bk * N_fused long."""
+        """Return the k groups of a slice of k as half-open ranges of bk * N_fused products; the last one may be shorter.
+
+        L0C adds up the products of a k group before the sum is written back.
+        """
         return split_range(*k_slice, self.blocking.bk * self.n_fused)
 
     @cached_property
@@ -133,7 +138,10 @@ class TileSchedule(WithOptions):
         return len(self.groups_of(self.k_slices[0])) if self.k_slices else 0
 
     def k_blocks(self, group: Range) -> tuple[Range, ...]:
-        """Return the k blocks of a k group as half-open ranges, each bk long."""
+        """Return the k blocks of a k group as half-open ranges of bk products; the last one may be shorter.
+
+        A k group is a range that :meth:`groups_of` returns.
+        """
         return split_range(*group, self.blocking.bk)
 
     @cached_property
@@ -157,7 +165,7 @@ class TileSchedule(WithOptions):
 
     @property
     def cores(self) -> int:
-        """Return the number of cores of the chip."""
+        """Return the number of cores of the chip; 1 without a chip."""
         return 1 if self.chip is None else self.chip.cores
 
     @cached_property
@@ -179,7 +187,7 @@ class TileSchedule(WithOptions):
     def active_cores(self, wave: int) -> int:
         """Return the number of cores that have work in a wave.
 
-        In wave w each core computes with its resident panel number w, counted from 0.
+        Wave w is the time in which each core works with its resident panel number w, counted from 0.
         """
         panels, along = (self.row_blocks, self.grid.m) if self.resident == "a" else (self.column_blocks, self.grid.n)
         streamed, across = (self.column_blocks, self.grid.n) if self.resident == "a" else (self.row_blocks, self.grid.m)
@@ -213,12 +221,15 @@ class TileSchedule(WithOptions):
 
     @property
     def order(self) -> str:
-        """Return the order of the sums (see :mod:`ascend.cube`); a fused kernel gives the bits of termwise order."""
+        """Return the order of the sums (see :mod:`ascend.cube`); the mode fused has the order and the bits of "termwise"."""
         return self.combination.order
 
     @property
     def chain(self) -> int:
-        """Return the number of products that a sum in L0C adds before it is written back: bk * N_fused, at most a slice."""
+        """Return the number of products that a sum in L0C adds before it is written back.
+
+        The number is bk * N_fused, or the length of the longest slice of k if this is smaller.
+        """
         longest = self.k_slices[0][1] - self.k_slices[0][0] if self.k_slices else 0
         return min(longest, self.blocking.bk * self.n_fused)
 
@@ -268,9 +279,10 @@ class TileSchedule(WithOptions):
 
     @property
     def widening_slots(self) -> tuple[int, int]:
-        """Return the numbers of narrow and of widened blocks of B that fit the UB of a cube's two vector units.
+        """Return two numbers of B blocks that fit the UB of a cube's two vector units: of unconverted and of converted blocks.
 
-        Each kind takes half of the UB and has at most 8 blocks.
+        The vector units convert int8 or 4-bit weights to the format that the cube multiplies. Each kind of block takes half of
+        the UB; there are at most 8 blocks of a kind.
         """
         b, there = self.blocking, self.placed_on.ub_bytes
         sizes = (b.bk * b.bn * self.weight_bytes, b.bk * b.bn * self.operand_bytes)
@@ -296,10 +308,12 @@ class TileSchedule(WithOptions):
     # -------------------------------------------------------- C between L0C and memory
 
     def c_reads(self, walk: int, group: int) -> int:
-        """Return the number of FP32 copies of a C block that are read from memory for the write-back of one pass and k group.
+        """Return the number of FP32 partial sums of a C block that are read from memory before a k group's sum is written.
 
-        The block's own partial sums are read after the first k group (in the mode ``termwise_inplace``, after the first
-        write). In the mode ``termwise`` the last k group of a term also reads the sum of the earlier terms.
+        `walk` and `group` are the numbers of the pass and of the k group, counted from 0. Every k group after the first reads
+        the block's own partial sums (none with the option `reseed_l0c`). In the mode ``termwise_inplace`` the first k group of
+        a later pass reads them, too. In the mode ``termwise`` the last k group of a later pass also reads the sum of the
+        earlier terms.
         """
         if self.reseed_l0c and group > 0:
             own = 0
@@ -311,9 +325,10 @@ class TileSchedule(WithOptions):
         return own + completes
 
     def c_writes(self, group: int) -> int:
-        """Return the number of FP32 copies of a C block that are written in a k group.
+        """Return the number of FP32 partial sums of a C block that are written to memory after a k group.
 
-        A fused kernel combines its accumulators in the last group.
+        In the mode ``fused`` L0C holds one sum for each term, and each is written separately. After the last k group the sums
+        are combined first, so that only one is written.
         """
         return 1 if group == self.groups - 1 else self.accumulators
 
@@ -337,22 +352,31 @@ class TileSchedule(WithOptions):
 
     @property
     def panel_blocks(self) -> int:
-        """Return the largest number of blocks of bk in the resident panel; 0 if no operand is resident."""
+        """Return the number of k blocks in the longest resident panel; 0 if no operand is resident."""
         return 0 if self.resident == "none" else fractals(self.chain, self.blocking.bk)
 
     def l1_blocks(self, operand: str) -> int:
-        """Return the number of blocks of A ("a") or B ("b") in L1 for each word: of the panel, or the buffers of a stream."""
+        """Return the number of blocks of an operand ("a" or "b") that L1 holds for each word.
+
+        These are the blocks of the panel if the operand is resident, and else the buffers through which it is streamed.
+        """
         return self.panel_blocks if operand == self.resident else self.depth
 
     @property
     def l0_slots(self) -> int:
-        """Return the number of blocks in L0A (and in L0B); a fused kernel keeps both words even with single buffers."""
+        """Return the number of blocks that L0A holds, which is also the number in L0B.
+
+        Modes that compute all terms together (fused, elementwise) keep both words there, even with single buffers.
+        """
         return max(self.stream_slots, self.words)
 
     # -------------------------------------------------------- exact counts
 
     def cube_steps(self) -> int:
-        """Return the number of cube steps of the schedule, cycles without start-up; a partial step at an edge counts as one."""
+        """Return the number of cube steps of the schedule; a partial step at an edge counts as one.
+
+        Without start-up times it is the number of cycles that the cubes of all cores compute.
+        """
         step_m, step_k, step_n = self.cube_step
         rows = sum(fractals(stop - start, step_m) for start, stop in self.row_blocks)
         columns = sum(fractals(stop - start, step_n) for start, stop in self.column_blocks)
@@ -366,7 +390,9 @@ class TileSchedule(WithOptions):
     def unblocked(
         cls, *, m: int, k: int, n: int, terms: int = 3, mode: Mode = "termwise", reseed_l0c: bool = False
     ) -> "TileSchedule":
-        """Return a schedule with the whole matrix as one block and no chip limits, for small numeric runs. Sizes may be 0.
+        """Return a schedule of one block that holds the whole product, without a chip's limits, for small numeric runs.
+
+        Sizes may be 0.
 
         Raises
         ------
@@ -389,8 +415,8 @@ class TileSchedule(WithOptions):
         """Return A B (+ C) as the kernel computes it, bit for bit.
 
         `a` (m, k), `b` (k, n) and `c` (m, n) or None hold FP32 values. The result is float32 (int32 for int8 operands,
-        float16 with FP16 accumulation). `arithmetic` holds the options that the schedule does not determine; only
-        schedules of FP16 words have any.
+        float16 with FP16 accumulation). `arithmetic` holds the options of the arithmetic that the schedule does not
+        determine. It has an effect only if the operands are FP16 or words of FP16.
         """
         if self.sums.lanes or self.operand not in SPLIT_OPERANDS:
             return merge_slices(self.slice_products(a, b, c))

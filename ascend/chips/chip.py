@@ -243,10 +243,10 @@ class Chip:
     provenance : mapping of str to Provenance
         Source of each numeric field.
     overflow : {"saturate", "inf"}
-        Rule for results beyond the largest number.
+        Result of an overflow: the largest number of the format ("saturate") or an infinity ("inf").
     hf32_rounding : {"", "rne", "rna", "rnz", "rz"}
-        Rounding of FP32 operands to HF32: "rne", "rna" and "rnz" to nearest with ties to even, away from zero and toward zero;
-        "rz" toward zero; "" for a chip without HF32.
+        Rounding of FP32 operands to HF32: toward zero ("rz"), or to nearest with ties to even ("rne"), away from zero ("rna")
+        or toward zero ("rnz"). "" stands for a chip without HF32.
     aliases : tuple of str
         Other names.
     calibrated : mapping of str to float
@@ -389,13 +389,13 @@ class Chip:
             raise ValueError(f"operand must be one of {', '.join(depths)}, got {operand!r}")
         if FORMATS[operand].weight_bits and not self.widened_rate:
             raise ValueError(
-                f"{operand}: the vector units of Atlas A2, A3 and Ascend 950 widen such weights. For {self.name} it is not "
-                f"published whether its vector units widen them, and how fast: widen B first, and plan with the "
-                f"format to which B is widened"
+                f"got {operand}, whose weights the vector units convert to the cube's format. Only for Atlas A2, A3 and Ascend "
+                f"950 such a conversion is published, not for {self.name}: convert B first, and plan with the format after "
+                f"the conversion"
             )
         if not depths[operand]:
             taken = ", ".join(name for name, depth in depths.items() if depth)
-            raise ValueError(f"the cube unit of {self.name} does not take {operand} operands: give one of {taken}")
+            raise ValueError(f"the cube of {self.name} multiplies {taken}, got {operand}: take one of these formats")
         return depths[operand]
 
     def peak_flops(self, operand: str = "fp16") -> float:
@@ -403,10 +403,10 @@ class Chip:
         return self.cores * self.cube_flops_per_cycle(operand) * self.cycles_per_second
 
     def replace(self, **changes) -> "Chip":
-        """Return the chip with other numbers, for what-if studies; the provenance of changed numbers is "assumed: what-if".
+        """Return the chip with changed parameters, for what-if studies; their provenance becomes "assumed: what-if".
 
-        If L2 has another size, the fraction that operands can use stays the same, unless `l2_usable_bytes` is also
-        given.
+        If the size of L2 is changed, `l2_usable_bytes` (the part that operands can use) changes in proportion, unless it is
+        given, too.
 
         Raises
         ------

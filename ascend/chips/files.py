@@ -64,14 +64,14 @@ def get_chip(name: str | Chip) -> Chip:
         for known in (chip.soc_version.lower().removeprefix("ascend"), *map(str.lower, chip.aliases)):
             if "_" in plain and plain.startswith(known):  # Ascend910_9362, Ascend950PR_9599
                 raise ValueError(
-                    f"'{name}' belongs to the series of {chip.name}, but its number of cores is not known here: "
-                    f"give the number, --chip {chip.name} --set cores=N (get_chip('{chip.name}').replace(cores=N))"
+                    f"'{name}' belongs to the series of {chip.name}, but its number of cores N is not known here: "
+                    f"give N with --chip {chip.name} --set cores=N, or get_chip('{chip.name}').replace(cores=N)"
                 )
     near = difflib.get_close_matches(key.removeprefix("ascend"), [chip.name.lower() for chip in chips.values()], 3)
-    hint = f"; did you mean {' or '.join(name.upper() for name in near)}?" if near else ";"
+    hint = f"; did you mean {' or '.join(name.upper() for name in near)}?" if near else "."
     raise ValueError(
-        f"unknown chip '{name}'{hint} Built in: {', '.join(list_chips())}. Other chips load from CANN's platform file "
-        f"(.ini, as {key.capitalize()}.ini) or a .toml file"
+        f"unknown chip '{name}'{hint} Built-in chips: {', '.join(list_chips())}. For another chip give CANN's platform file "
+        f"(such as {key.capitalize()}.ini) or a .toml file"
     )
 
 
@@ -87,7 +87,7 @@ def load_chip(path: str | Path) -> Chip:
     """
     path = Path(path)
     if path.suffix.lower() not in (".toml", ".ini"):
-        raise ValueError(f"{path}: the name of a chip file must end in .toml or .ini")
+        raise ValueError(f"the name of a chip file must end in .toml or .ini, got {path}")
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -105,17 +105,18 @@ def parse_toml(text: str, file_name: str) -> Chip:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{file_name}: {error}") from None
+        raise ValueError(f"{file_name}: not valid TOML: {error}") from None
 
     def where(key: str) -> str:
         return f"{file_name}, line {_line_of_key(text, key)}"
 
+    known = ("name", "soc_version", "aliases", "sources", "parameters", "arithmetic", "calibrated")
     for key in document:
-        if key not in ("name", "soc_version", "aliases", "sources", "parameters", "arithmetic", "calibrated"):
-            raise ValueError(f"{where(key)}: unknown key {key}")
+        if key not in known:
+            raise ValueError(f"{where(key)}: unknown key {key}; known: {', '.join(known)}")
     for key in ("name", "soc_version", "parameters"):
         if key not in document:
-            raise ValueError(f"{file_name}: key {key} is missing")
+            raise ValueError(f"{file_name}: key {key} is missing: add it")
     sources, rows = document.get("sources", {}), document["parameters"]
     values: dict[str, Any] = {}
     provenance: dict[str, Provenance] = {}
@@ -146,7 +147,10 @@ def _facts(
         if name not in FACTS:
             raise ValueError(f"{where(name)}: unknown fact {name}; known: {', '.join(FACTS)}")
         if not isinstance(row, dict) or set(row) != {"value", "kind", "source"} or row["kind"] not in KINDS:
-            raise ValueError(f"{where(name)}: {name} must be {{ value = ..., kind = one of {KINDS}, source = ... }}")
+            raise ValueError(
+                f"{where(name)}: {name} must be {{ value = ..., kind = ..., source = ... }} with a kind of "
+                f"{', '.join(KINDS)}, got {row!r}"
+            )
         if row["value"] not in FACTS[name]:
             known = ", ".join(filter(None, FACTS[name]))
             raise ValueError(f"{where(name)}: {name} must be one of {known}, got {row['value']!r}")
@@ -160,7 +164,9 @@ def _toml_row(name: str, row: Any, sources: dict, where: str) -> tuple[float, Pr
     if name not in PARAMETERS:
         raise ValueError(f"{where}: unknown parameter {name}; known: {', '.join(PARAMETERS)}")
     if not isinstance(row, dict) or set(row) != {"value", "unit", "kind", "source"}:
-        raise ValueError(f"{where}: {name} must be {{ value = ..., unit = ..., kind = ..., source = ... }}")
+        raise ValueError(
+            f"{where}: {name} must be {{ value = ..., unit = ..., kind = ..., source = ... }}, got {row!r}"
+        )
     parameter = PARAMETERS[name]
     if row["unit"] != parameter.unit:
         raise ValueError(f"{where}: {name} must have the unit {parameter.unit!r}, got {row['unit']!r}")

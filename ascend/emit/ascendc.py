@@ -33,8 +33,8 @@ def check_ascendc(s: Kernel) -> None:
         )
     if not is_said_by(s, "ascendc"):
         raise ValueError(
-            f"TCubeTiling gives each core a rectangle of whole tiles, but this plan is {s.placement()}: plan with "
-            f"--for ascendc"
+            "TCubeTiling gives each core a rectangle of whole tiles, but this plan's placement is "
+            f"{s.placement()!r}: plan with --for ascendc"
         )
     if len(s.k_slices) > 1 and s.merge != "atomic":
         raise ValueError(
@@ -47,8 +47,8 @@ def check_ascendc(s: Kernel) -> None:
         )
     if s.dequantize and core_mode(s).name == "coupled":
         raise ValueError(
-            f"the emitted kernel scales sums on vector cores beside the cube, which {s.placed_on.name} does not "
-            f"have: leave out --dequantize"
+            f"got --dequantize {s.dequantize}, but the emitted kernel scales sums on separate vector cores, which "
+            f"{s.placed_on.name} does not have: leave out --dequantize"
         )
 
 

@@ -29,18 +29,18 @@ def check_catlass(s: Kernel, products: str = "one") -> None:
     check_multiplied("CATLASS", s, ELEMENTS)
     if s.dequantize:
         raise ValueError(
-            "CATLASS's basic kernel writes the int32 sums: leave out --dequantize, or use --emit ascendc, which "
-            "scales them"
+            f"CATLASS's basic kernel writes the int32 sums without scaling them, got --dequantize {s.dequantize}: leave it "
+            "out, or use --emit ascendc, which scales the sums"
         )
     if s.format.scale_block:
         raise ValueError(
-            f"CATLASS's kernel for {s.operand} needs scales, which the emitted host code does not pass: use --tiling, which "
-            f"prints the kernel's instantiation"
+            f"got {s.operand}, but the emitted host code does not pass the scales that CATLASS's kernel for {s.operand} needs: "
+            f"use --tiling, which prints the kernel's instantiation"
         )
     if not [row for row in assemblies_of(s, products) if row.name not in PRINTED_ONLY]:
         raise ValueError(
-            "CATLASS's kernels assign whole tiles one by one and split k by rules of their own, but this plan is "
-            f"{s.placement()} in {len(s.k_slices)} slice(s) of k: plan with --for catlass --split 1"
+            "CATLASS's kernels assign whole tiles one by one and split k by their own rules, but this plan has the placement "
+            f"{s.placement()!r} and {len(s.k_slices)} slice(s) of k: plan with --for catlass --split 1"
         )
 
 

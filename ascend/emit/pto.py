@@ -32,14 +32,14 @@ def check_pto(s: Kernel) -> None:
     """
     check_dialect("pto", s.placed_on)
     if not isinstance(s, GridKernel) or s.resident != "none":
-        kind = s.placement() if s.on_cube else "the vector units"
+        kind = f"has the placement {s.placement()!r}" if s.on_cube else "uses the vector units"
         raise ValueError(
-            f"the PTO kernel streams both operands, but this plan is {kind}: plan with --for pto, or resident='none'"
+            f"the PTO kernel streams both operands to the cube, but this plan {kind}: plan with --for pto, or resident='none'"
         )
     if s.swizzle.adaptive:
         raise ValueError(
-            f"the PTO kernel computes whole tiles, but the order {s.swizzle} cuts the last tiles: take an order without "
-            "`adaptive`"
+            f"the PTO kernel computes whole tiles, but the tile order {s.swizzle} cuts the last tiles into parts: take an "
+            "order that is not adaptive"
         )
     if s.operand not in WORDS:
         raise ValueError(
@@ -47,12 +47,13 @@ def check_pto(s: Kernel) -> None:
         )
     if s.dequantize:
         raise ValueError(
-            "the PTO kernel writes int32 sums without scales: leave out --dequantize, or use --emit ascendc, which scales them"
+            f"the PTO kernel writes the int32 sums without scaling them, got --dequantize {s.dequantize}: leave it out, or use "
+            "--emit ascendc, which scales the sums"
         )
     if s.terms > 1 and s.mode not in ("termwise", "fused"):
         raise ValueError(
-            f"mode is {s.mode}, but the cube cannot scale a term by 2^-s_b before it adds the term, and it multiplies whole "
-            f"blocks of one term at a time: use --mode termwise or fused"
+            f"got mode {s.mode}, but the cube can neither scale a term by 2^-s_b before it adds the term nor alternate between "
+            f"terms inside a block: use --mode termwise or fused"
         )
     if s.layout != "nt" and s.terms == 1 and s.operand in ("int8", "fp32"):
         raise ValueError(
@@ -61,13 +62,13 @@ def check_pto(s: Kernel) -> None:
         )
     if s.merge == "atomic" and len(s.k_slices) > 1 and s.groups > 1:
         raise ValueError(
-            f"got --merge atomic with {s.groups} k groups in a slice, but FIXPIPE can add a slice to C only if L0C holds the "
-            "whole slice as one sum: use --merge reduce"
+            "got --merge atomic, but FIXPIPE can add a slice of k to C only if L0C holds the slice as one sum, and this plan "
+            f"has {s.groups} sums for each slice: use --merge reduce"
         )
     if s.reseed_l0c or s.blocking.bk % whole_k(s.operand):
         raise ValueError(
-            f"the PTO kernel needs bk as a multiple of {whole_k(s.operand)} and starts each sum from 0, got bk = "
-            f"{s.blocking.bk} and reseed_l0c = {s.reseed_l0c}: give such a multiple as bk, and leave reseed_l0c out"
+            f"in the PTO kernel bk must be a multiple of {whole_k(s.operand)} and reseed_l0c must be False, got bk = "
+            f"{s.blocking.bk} and reseed_l0c = {s.reseed_l0c}"
         )
 
 

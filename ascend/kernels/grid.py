@@ -40,8 +40,8 @@ class GridKernel(CubeKernel):
         bare.check_merge(len(bare.k_slices))
         if bare.swizzle.adaptive and len(bare.k_slices) > 1:
             raise ValueError(
-                f"an adaptive order cuts tiles of C and not k: got {len(bare.k_slices)} slices of k; leave out the "
-                f"split, or take the order {replace(bare.swizzle, adaptive=False)}"
+                f"got the tile order {bare.swizzle} with {len(bare.k_slices)} slices of k, but this order cuts tiles of C and "
+                f"not k: leave out the split, or take the order {replace(bare.swizzle, adaptive=False)}"
             )
         start, stop = bare.k_slices[0]
         if resident == "none":
@@ -206,13 +206,13 @@ def _walk(place: BlockedProduct, asked: Swizzle | None, rectangles: bool) -> Swi
         return asked or Swizzle(3, 0 if place.m >= place.n else 1)
     if asked is not None and asked.adaptive:
         raise ValueError(
-            f"got a grid with the adaptive order {asked}, which assigns tiles one by one and keeps no operand resident: "
-            f"leave out the grid"
+            f"got the tile order {asked} with a grid: a grid gives each core a fixed rectangle of tiles, but this order "
+            f"assigns tiles one by one; leave out the grid or the order"
         )
     if asked is not None and asked.offset != 1:
         raise ValueError(
-            f"with a grid, a core walks its rectangle row by row or column by column (a swizzle of offset 1), got "
-            f"{asked}; to assign tiles in bands leave out the grid"
+            f"got the tile order {asked} with a grid: a core walks its rectangle of tiles row by row (1,0) or column by column "
+            f"(1,1), not in wider bands; take one of these orders, or leave out the grid"
         )
     return Swizzle(1, asked.direction if asked else 0, False)
 

@@ -40,8 +40,8 @@ class PaperKernel(CubeKernel):
         asked = options.cores or Grid(k=options.split or 1, m=place.chip.cores)
         if options.resident not in (None, "a") or asked != own:
             raise ValueError(
-                f"got grid {asked} and resident operand {options.resident or 'a'}, but the paper's kernel keeps A resident "
-                f"and assigns row blocks to a grid {own}: use kernel='grid'"
+                f"kernel='paper' keeps operand a resident and divides the rows of C among a grid of {own} cores, got resident "
+                f"operand {options.resident or 'a'} and a grid of {asked}: use kernel='grid'"
             )
         bare = cls(
             **place.of_schedule(), **options.shared_options(), grid=own, n_fused=1, balanced=bool(options.balanced)

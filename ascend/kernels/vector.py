@@ -50,11 +50,13 @@ class VectorKernel(Kernel):
         """Return a schedule. Raises ValueError for other operands, more terms, a resident panel or an impossible grid."""
         if options.terms != 1 or options.operand not in VECTOR_OPERANDS:
             raise ValueError(
-                f"the vector kernel multiplies {' or '.join(VECTOR_OPERANDS)} in FP32: terms must be 1, got "
-                f"{options.terms} terms of {options.operand}"
+                f"the vector kernel computes 1 term of {' or '.join(VECTOR_OPERANDS)} operands, got {options.terms} term(s) of "
+                f"{options.operand}: give terms=1 and one of these formats"
             )
         if options.resident not in (None, "none"):
-            raise ValueError("the vector kernel keeps no panel in L1, got a resident operand: leave out resident")
+            raise ValueError(
+                f"the vector kernel keeps no operand in L1, got resident operand {options.resident}: leave out resident"
+            )
         bare = cls(
             **place.of_schedule(), **options.shared_options(), n_fused=1, grid=_grid(place, options), resident="none",
             balanced=bool(options.balanced), depth=slots(options.buffering),
@@ -153,8 +155,8 @@ def _grid(place: BlockedProduct, options: ScheduleOptions) -> Grid:
         grid = Grid(1 if streams_b else across, split, across if streams_b else 1)
     if (grid.m if streams_b else grid.n) != 1 or grid.cores > chip.cores:
         raise ValueError(
-            f"the vector kernel divides {side} and k among at most {chip.cores} cores, got a grid of {grid}: take a smaller "
-            "grid"
+            f"the vector kernel divides only {side} and k among the {chip.cores} cores of {chip.name}, got a grid of {grid} "
+            f"(m, k, n): take 1 for {'m' if streams_b else 'n'} and at most {chip.cores} cores"
         )
     place.check_slices(grid.k)
     return grid

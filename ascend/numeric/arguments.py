@@ -29,7 +29,7 @@ ELEMENTWISE_SCALE_EXPONENTS = (-60, 100)
 def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
     """Raise ValueError if an option's value is unknown."""
     if value not in known:
-        raise ValueError(f"unknown {name} {value!r}; take one of {', '.join(known)}")
+        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
 def fp32_array(x: Any, name: str) -> np.ndarray:
@@ -67,7 +67,7 @@ def checked_group(group: int, step: int) -> int:
     """Return the number of consecutive products of one term in elementwise order, from 1 to the cube step."""
     group = checked_integer(group, "group")
     if not 1 <= group <= step:
-        raise ValueError(f"group must lie between 1 and the cube step of {step}, got {group}")
+        raise ValueError(f"group must lie between 1 and {step} (products in a cube step), got {group}")
     return group
 
 
@@ -82,7 +82,8 @@ def scale_pair(scale: Any) -> tuple[int, int]:
     first, second = (s.__index__() for s in pair)
     if max(abs(first), abs(second), abs(first + second), abs(first - second)) > LARGEST_SCALE_EXPONENT:
         raise ValueError(
-            f"scale exponents, their sum and difference must lie within {LARGEST_SCALE_EXPONENT} of 0, got {scale!r}"
+            f"scale exponents, their sum and their difference must lie between -{LARGEST_SCALE_EXPONENT} and "
+            f"{LARGEST_SCALE_EXPONENT}, got {scale!r}"
         )
     return first, second
 

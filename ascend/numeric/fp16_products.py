@@ -78,7 +78,8 @@ def words_product(
     half = arithmetic.accumulate == "fp16"
     if half and len(sums.slices) > 1:
         raise ValueError(
-            "slices of k are merged in FP32, got accumulate='fp16' with split-k: take a schedule without split-k"
+            "got accumulate='fp16' with a schedule that splits k, but slices of k are merged in FP32: take a schedule without "
+            "split-k"
         )
     group = checked_group(arithmetic.group, sums.step)
     if half and c is not None:

@@ -124,7 +124,7 @@ class Timeline(Result, Run):
         -------
         dict
             Two arrays, cycles and bytes, for each buffer ("L1 A", "L1 B", "L0A", "L0B", "L0C", "UB in", "UB out"): from cycle
-            cycles[i] on, bytes[i] bytes are in use. Whole slots are counted.
+            cycles[i] on, bytes[i] bytes are in use. A block counts with the whole space that is reserved for it.
         """
         from ascend.pipes.trace import occupancy
 
@@ -138,7 +138,7 @@ class Timeline(Result, Run):
         path : path
             File that is written.
         most_operations : int
-            Largest number of operations in the file.
+            Largest number of operations that the file may hold.
         """
         from ascend.pipes.trace import write_trace
 
@@ -159,7 +159,7 @@ class Timeline(Result, Run):
         return [f"{s.m} x {s.k} x {s.n} on {self.chip.name}: {self.cycles:.6g} cycles, {self.tflops:.4g} TFLOP/s"]
 
     def to_dict(self) -> dict:
-        """Return the content as plain data for JSON."""
+        """Return the timing as a dict of plain data for JSON."""
         s = self.schedule
         return {
             "chip": self.chip.name,
@@ -197,19 +197,22 @@ def simulate(
     schedule : TileSchedule
         Result of :func:`ascend.build_schedule`.
     include_split : bool
-        Count the pass that splits A and B into FP16 words.
+        Count the time of the pass that splits A and B into FP16 words.
     l2 : {"reuse", "shared_b"}, optional
-        Model of L2, see :func:`ascend.pipes.build.build_program`; the kernel's own if None.
+        Model of L2. With "reuse" a load hits L2 if few enough bytes were loaded since the same data's last use. With
+        "shared_b" B comes from L2 and A from memory. The default depends on the kernel.
     all_cores : bool
         Simulate every core instead of one representative core.
     record : bool
         Keep every operation (for traces, occupancy, Gantt charts); no repetition is skipped.
     latency : {"pipelined", "serial"}
-        Whether a pipe goes on while the latency of a memory transfer passes.
+        Whether a pipe can start its next transfer during the latency of a memory transfer ("pipelined") or must wait
+        ("serial").
     steady_state : bool
-        Skip whole repetitions once the state repeats (one core only; exact up to rounding).
+        If one core is simulated: skip repetitions of the schedule's loops once the state of the pipes repeats. Times change
+        only by rounding.
     progress : callable, optional
-        Function that is called with the number of simulated operations, about once in a million.
+        Function that is called with the number of simulated operations, about once in a million operations.
 
     Raises
     ------

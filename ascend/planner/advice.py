@@ -28,8 +28,8 @@ from tensorcore_models.results import Result
 class PlannedWay(NamedTuple):
     """`PlannedWay` is one way to compute an FP32 product on a chip.
 
-    It holds the operand format, the number of terms, their combination (None: the planner chooses), and whether vector
-    units compute the product.
+    It holds the operand format, the number of terms, the mode that combines the terms (None: the planner chooses one), and
+    whether vector units compute the product.
     """
 
     operand: str
@@ -61,12 +61,13 @@ class Advice(Result):
     Attributes
     ----------
     plans : tuple of (PlannedWay, Plan)
-        Plan of each way that the chip supports, fastest first. If a way's fastest plan does not reach the accepted accuracy, a
-        slower plan of this way with shorter chains of k may be listed, too.
+        Fastest plan of each way that the chip supports. If this plan does not reach the accepted accuracy, a slower plan of
+        the way is also listed if its shorter chains of sums reach the accuracy.
     wanted : float
         Wanted accuracy in bits.
     asked : bool
-        Whether the caller gave `wanted`; otherwise `wanted` is the accuracy of FP32, and :data:`MARGIN` bits less are accepted.
+        Whether the caller gave `wanted`. If not, `wanted` is the accuracy of FP32, and plans with up to :data:`MARGIN` bits
+        fewer are accepted.
     """
 
     plans: tuple[tuple[PlannedWay, Plan], ...]
@@ -83,9 +84,10 @@ class Advice(Result):
         return candidate.bits is not None and candidate.bits >= self.least
 
     def limit_of(self, way: PlannedWay) -> float | None:
-        """Return the `max_error` with which :func:`ascend.plan` returns the advised plan of this way first.
+        """Return the `max_error` with which :func:`ascend.plan` first returns the plan of `way` that reaches the accuracy.
 
-        The result is None if the way's fastest plan reaches the accepted accuracy, or if no plan of the way does.
+        The result is None if no limit is needed, because the way's fastest plan reaches the accepted accuracy, or if no plan
+        of the way reaches it.
         """
         reached = {self.reaches(found) for other, found in self.plans if other == way}
         return 2.0**-self.least if reached == {True, False} else None
@@ -96,7 +98,7 @@ class Advice(Result):
         return next(((way, found) for way, found in self.plans if self.reaches(found)), None)
 
     def to_rows(self) -> list[dict]:
-        """Return one row for each way."""
+        """Return one row for each plan, with its way, time and bits."""
         return [
             {"way": str(way), "operand": way.operand, "terms": way.terms, "seconds": found.seconds, "bits": found.bits,
              "reaches": self.reaches(found), "kernel": found.schedule.kernel, "block": str(found.blocking),
@@ -160,13 +162,13 @@ def advise(
     ways : tuple of PlannedWay
         Ways that are compared; ways that the chip does not support are left out.
     best_only : bool
-        Skip ways that by closed formulas for their time cannot be faster than the best way. The best plan is the same and is
-        found sooner.
+        Skip the simulation of ways that closed formulas show to be slower than the best way. The best plan is the same and
+        is found sooner.
     progress : callable, optional
-        Function that is called with (done, total) ways.
+        Function that is called with the number of ways that are done and with their total number.
     **options
-        Options of :func:`ascend.plan`: data or distribution (on which errors are measured), layout, presplit (for
-        ways of several terms), ...
+        Options of :func:`ascend.plan`, such as layout. Errors are measured on the option data, or else on a sample of the
+        option distribution. The option presplit applies only to ways of several terms.
 
     Raises
     ------

@@ -29,7 +29,7 @@ class BatchPlan(Result):
     rows : tuple of int
         Rows m of each product.
     groups, cores : int
-        Number of groups, and of cores in each group.
+        Number of groups, and number of cores in each group.
     plans : dict of int to Plan
         Plan on one group for each m.
     seconds : float

@@ -84,7 +84,7 @@ class OfThePaper:
     def schedules(r: Request, count: int, rank: str, split: int | None, accepts: Accepts | None) -> Found:
         """Yield the schedules in the order of the closed form or of the traffic."""
         if split not in (None, 1):
-            raise ValueError("the paper's kernel does not split k, got split: take kernel='grid'")
+            raise ValueError(f"kernel='paper' does not split k, got split={split}: take kernel='grid'")
         sizes = feasible_sizes(r.chip, r.buffering, r.words, r.operand)
         if not len(sizes):
             return

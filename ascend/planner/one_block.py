@@ -52,7 +52,7 @@ def plan_of_block(
     broken = candidate_rejections(*block, chip, asked.buffering, words, asked.operand)
     if broken and kernel == "paper":
         raise ValueError(
-            f"block {block} does not fit {chip.name} ({'; '.join(map(str, broken))}): take a smaller block"
+            f"block {block} does not fit {chip.name} ({'; '.join(map(str, broken))}): take a block within these limits"
         )
     schedule = build_schedule(m, k, n, chip, Blocking(*block), mode=mode, kernel=kernel, **options)
     if kernel == "paper":

@@ -82,7 +82,7 @@ class Point(Result):
         return [f"{self.label()}: {self.plan.tflops:.4g} TFLOP/s, {self.bits:.1f} bits"]
 
     def to_dict(self) -> dict:
-        """Return the content as plain data for JSON and CSV."""
+        """Return the point as a dict of plain data for JSON and CSV."""
         return self.plan.to_dict() | {
             "label": self.label(), "terms": self.plan.schedule.terms, "operand": self.plan.schedule.operand,
             "scale_exponent": self.scale_exponent, "on_front": self.on_front, "seconds_per_bit": self.seconds_per_bit,
@@ -114,7 +114,7 @@ def pareto(
     distribution : {"normal", "uniform", "positive"}
         Distribution of the sample's elements.
     progress : callable, optional
-        Function that is called with (done, total).
+        Function that is called with the number of schedules that are done and with their total number.
 
     Raises
     ------

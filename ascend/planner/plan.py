@@ -63,12 +63,12 @@ def plan(
     chip : Chip or str
         The chip whose parameters are used, or its name.
     terms, buffering
-        Terms and buffers of the kernel, see :class:`ascend.schedule_options.SharedOptions`.
+        Number of terms, and single or double buffers; see :class:`ascend.schedule_options.SharedOptions`.
     **options
-        Fields of :class:`ascend.planner.choice.Choice` (choice of plans) and of :class:`ascend.request.Request` (product
-        and kernel). By default the paper's kernel has the mode termwise, and a grid has the faster of the modes termwise and
-        fused, which give the same bits. If slices of k (`split`) are merged atomically behind FIXPIPE, the default is
-        elementwise, because the other modes do not support such a merge.
+        Fields of :class:`ascend.planner.choice.Choice`, which say how plans are chosen, and of
+        :class:`ascend.request.Request`, which say what the kernel computes. The default of `mode` depends on the kernel:
+        "paper" takes termwise; "grid" takes the faster of termwise and fused, which give the same bits. If FIXPIPE merges
+        slices of k atomically, the default is elementwise, because the other modes do not support such a merge.
 
     Returns
     -------

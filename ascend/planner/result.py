@@ -34,14 +34,15 @@ class Plan(Result):
     analytic_seconds : float
         Time in seconds, computed with closed formulas.
     roofline : RooflinePoint
-        Position in the roofline model for the traffic of the schedule; for the paper's kernel, eq. 11 of Xue et al.
+        Position in the roofline model, computed from the traffic of the schedule; for the kernel "paper" by eq. 11 of Xue et
+        al.
     error : float or None
         Relative Frobenius error (eq. 13 of Xue et al., arXiv:2507.23387v4); None if it was not computed.
     error_source : str
-        Source of the error: "data", "sample of normal elements", ...
+        Source of the error, such as "data" or a sample with normally distributed elements.
     traffic : Traffic or None
-        Elements moved between memory and L1 for one term (eq. 9 of Xue et al.); None unless the schedule is for the paper's
-        kernel.
+        Elements moved between memory and L1 for one term (eq. 9 of Xue et al.); None unless the schedule's kernel is
+        "paper".
     """
 
     schedule: Kernel
@@ -59,14 +60,14 @@ class Plan(Result):
 
     @property
     def n_fused(self) -> int:
-        """Return the number of blocks of bk in a k group."""
+        """Return N_fused, the number of k blocks whose products are added in L0C before the sum is written back."""
         return self.schedule.n_fused
 
     @property
     def fusion_efficiency(self) -> float:
-        """Return the fraction f of L1 that the resident panel fills (eq. 8 of Xue et al.).
+        """Return f of eq. 8 of Xue et al., the fraction of L1 that as many A blocks as fit would fill.
 
-        It is computed for the words and buffers of this kernel.
+        The words of each element and the number of B buffers are those of the plan's kernel.
         """
         s = self.schedule
         return s.blocking.fusion_efficiency(s.placed_on, s.buffering, s.words, s.operand)
@@ -84,10 +85,10 @@ class Plan(Result):
 
     @property
     def error_bound(self) -> float | None:
-        """Return the bound on the error of each element relative to |A| |B|; see
-        :func:`ascend.planner.accuracy.error_bound`.
+        """Return a bound on the error of each element divided by the same element of |A| |B|.
 
-        It is None if no publication says how the cube adds products of this operand format.
+        :func:`ascend.planner.accuracy.error_bound` derives the bound. The result is None if no publication says how the cube
+        adds products of this operand format.
         """
         return error_bound(self.schedule) if product_is_published(self.schedule.operand) else None
 
@@ -135,7 +136,7 @@ class Plan(Result):
         return [f"{s.m} x {s.k} x {s.n} on {s.placed_on.name}: {speed}{bits}; {how}", *self.warnings]
 
     def to_dict(self) -> dict:
-        """Return the content as plain data for JSON and CSV."""
+        """Return the plan as a dict of plain data for JSON and CSV."""
         b, s, (bound, busy) = self.blocking, self.schedule, self.bound
         return {
             "kernel": s.kernel, "bm": b.bm, "bk": b.bk, "bn": b.bn, "n_fused": self.n_fused, "mode": s.mode,

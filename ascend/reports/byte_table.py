@@ -38,7 +38,9 @@ class ByteRow(NamedTuple):
 
 @default_fp_state
 def byte_table(schedule: TileSchedule) -> list[ByteRow]:
-    """Return a row of moved bytes for each of A, B and C and, with more than one term, for the pass that splits A and B.
+    """Return the bytes that a schedule moves for each of A, B and C, beside the bytes that eq. 9 of Xue et al. counts.
+
+    Each matrix has a row. If there is more than one term, a further row counts the bytes of the pass that splits A and B.
 
     Parameters
     ----------
@@ -48,10 +50,13 @@ def byte_table(schedule: TileSchedule) -> list[ByteRow]:
     Raises
     ------
     ValueError
-        If the schedule is not for the paper's kernel.
+        If the schedule's kernel is not "paper".
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError("eq. 9 counts the bytes of the paper's kernel only: build the schedule with kernel='paper'")
+        raise ValueError(
+            f"eq. 9 of Xue et al. counts the bytes of kernel='paper' only, got kernel={schedule.kernel!r}: build the schedule "
+            "with kernel='paper'"
+        )
     s, b = schedule, schedule.blocking
     passes, groups, rows = len(s.passes), len(s.k_groups), len(s.row_blocks)
     eq9 = traffic(b, s.m, s.k, s.n, s.placed_on)

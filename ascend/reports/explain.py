@@ -21,9 +21,9 @@ LANDMARKS = (96, 176, 192)
 
 @default_fp_state
 def explain(schedule: Kernel) -> list[str]:
-    """Return marked sentences on a schedule's block and on the square blocks of 96, 176 and 192.
+    """Return sentences on a schedule's block and on the square blocks of 96, 176 and 192.
 
-    The marks are "published:", "computed:", "simulated:" and "inferred:".
+    Each sentence begins with its kind of evidence: "published:", "computed:", "simulated:" or "inferred:".
 
     Parameters
     ----------
@@ -33,10 +33,13 @@ def explain(schedule: Kernel) -> list[str]:
     Raises
     ------
     ValueError
-        If the schedule is not for the paper's kernel.
+        If the schedule's kernel is not "paper".
     """
     if not isinstance(schedule, PaperKernel):
-        raise ValueError("explain needs a schedule of the paper's kernel: build the schedule with kernel='paper'")
+        raise ValueError(
+            f"explain needs a schedule of kernel='paper', got kernel={schedule.kernel!r}: build the schedule with "
+            "kernel='paper'"
+        )
     return [*_published(schedule), *_own(schedule), *_landmarks(schedule)]
 
 

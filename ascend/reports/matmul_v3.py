@@ -110,7 +110,7 @@ def decode_key(parts: tuple[KeyPart, ...], key: int) -> dict[str, str]:
         rest, place = divmod(rest, 1 << bits)
         if place >= len(values):
             raise ValueError(
-                f"{key} is not a tiling key: {name} has {len(values)} values, but the key holds number {place}"
+                f"{key} is not a tiling key: its field {name} must lie between 0 and {len(values) - 1}, got {place}"
             )
         found[name] = values[place]
     if rest or key < 0:
@@ -152,17 +152,17 @@ def check_matmul_v3(s: Kernel) -> None:
             else f"{s.terms} term(s) of {s.operand}" + " and scales" * bool(s.dequantize)
         )
         raise ValueError(
-            f"MatMulV3 multiplies {', '.join(MULTIPLIED)} once on the cube, got {what}: plan with --terms 1 and one of these "
-            "formats"
+            f"MatMulV3 computes one term of {', '.join(MULTIPLIED)} on the cube, without scales, got {what}: plan with "
+            "--terms 1 and one of these formats"
         )
     if len(s.k_slices) > 1 or s.groups > 1:
         raise ValueError(
-            f"this plan has {len(s.k_slices)} slice(s) of k with {s.groups} k group(s) each, but MatMulV3's templates cut k by "
-            "rules that this package does not model: plan with --for catlass --split 1"
+            f"MatMulV3's tiling is known here only for plans that add all of k in one sum, got {len(s.k_slices)} slice(s) of k "
+            f"with {s.groups} sum(s) each: plan with --for catlass --split 1"
         )
     if not s.deals_one_by_one:
         raise ValueError(
-            f"MatMulV3 assigns tiles one by one, but this plan is {s.placement()}: plan with --for catlass"
+            f"MatMulV3 assigns tiles one by one, but this plan's placement is {s.placement()!r}: plan with --for catlass"
         )
 
 
@@ -257,7 +257,7 @@ def template_of(enable: int) -> dict[str, str]:
     digits["SPECIALOPT"] = enable // 10000 % 10
     values = {part.name: part.values for part in A2_KEY}
     if wrong := [f"{name} {digit}" for name, digit in digits.items() if digit >= len(values[name])]:
-        raise ValueError(f"tilingEnable = {enable}: expected digits of known templates, got {', '.join(wrong)}")
+        raise ValueError(f"tilingEnable = {enable}: digits of unknown templates: {', '.join(wrong)}; check the line")
     return {name: values[name][digit] for name, digit in digits.items()}
 
 
@@ -287,7 +287,8 @@ def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = 
     if missing := [name for name in sizes if name not in info] + [name for name in NEEDED if name not in fields]:
         raise ValueError(f"{path}: this line of a runtime_kb.json lacks {', '.join(missing)}: give a complete line")
     if wrong := [name for name in NEEDED if type(fields[name]) is not int or fields[name] < 0]:
-        raise ValueError(f"{path}: {', '.join(wrong)} must be whole numbers")
+        given = ", ".join(repr(fields[name]) for name in wrong)
+        raise ValueError(f"{path}: {', '.join(wrong)} must be whole numbers of at least 0, got {given}")
     if info["a_dtype"] not in DATA_TYPES:
         known = ", ".join(f"{code} ({name})" for code, name in DATA_TYPES.items())
         raise ValueError(f"{path}: a_dtype must be one of {known}, got {info['a_dtype']!r}")

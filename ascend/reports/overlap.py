@@ -124,12 +124,12 @@ def read_collective(path: str | Path) -> list[MeasuredCollective]:
             raise ValueError(f"{path}, line {number}: bytes and microseconds must be above 0, got {given}")
         if "failed" in (word.lower() for word in words[2:]):
             raise ValueError(
-                f"{path}, line {number}: the line states that the collective's check failed: {given}; measure again or remove "
+                f"{path}, line {number}: hccl_test's check of the result failed in this line: {given}; measure again or remove "
                 "the line"
             )
         rows.append(MeasuredCollective(size, 1e-6 * microseconds))
     if not rows:
-        raise ValueError(f"{path} has no line of bytes and microseconds: expected {EXPECTED}")
+        raise ValueError(f"{path} holds no measurement: expected {EXPECTED}")
     return rows
 
 
@@ -144,7 +144,7 @@ def fit_link(rows: Sequence[MeasuredCollective]) -> Link:
     sizes = [row.bytes for row in rows]
     if len(set(sizes)) < 2:
         raise ValueError(
-            f"got rows of {len(set(sizes))} size(s), but latency and rate need at least two: measure another size"
+            f"fitting a latency and a rate needs rows of at least two sizes, got {len(set(sizes))}: measure another size"
         )
     # For each row, 1 = (latency + bytes / rate) / seconds.
     ones, loads = [1 / row.seconds for row in rows], [row.bytes / row.seconds for row in rows]

@@ -278,8 +278,8 @@ def overlay_plot(found: Sequence[Overlay], path: str | Path, title: str) -> list
     shown = longest[:MOST_PANELS]
     if not shown:
         raise ValueError(
-            "no product to draw, because the profile has no busy times of pipes, or only batches: profile with pipe times "
-            "(msprof --task-time=l1)"
+            "no product can be drawn, because the profile has no busy times of pipes or has only batches: profile with pipe "
+            "times (msprof --task-time=l1), and with a product that is not batched"
         )
     across = min(len(shown), 3)
     down = -(-len(shown) // across)

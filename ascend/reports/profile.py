@@ -130,7 +130,7 @@ def _no_products(kinds: list[str]) -> str:
     if all(kind.upper() in ("", "N/A") for kind in kinds):
         return "'OP Type' is empty in all lines, as --task-time=l0 leaves it: profile with --task-time=l1"
     found = ", ".join(sorted(set(filter(None, kinds)))[:5])
-    return f"no operator whose type begins with {', '.join(READERS)}; it has {found}"
+    return f"no operator whose type begins with {', '.join(READERS)}; the file has {found}"
 
 
 def _duration(fields: Mapping[str, str], where: str) -> float:

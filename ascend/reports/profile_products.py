@@ -103,7 +103,7 @@ def product_of(fields: Mapping[str, str], where: str) -> ProductLine | None:
         if "matmul" not in kind.lower():
             return None
         why = next((why for word, why in NOT_TIMED.items() if word.lower() in kind.lower()), "")
-        raise ValueError(f"{where}: {kind!r} is not a product that is modelled here{why}")
+        raise ValueError(f"{where}: products of type {kind!r} are not modelled here{why}")
     line = _line_of(fields, where)
     first, second = [*line.kinds, ""][:2]
     widened = WIDENED.get((first, second), "") if read in (_quantised, _grouped) else ""

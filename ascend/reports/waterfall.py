@@ -60,9 +60,10 @@ def waterfall(schedule: Kernel, latency: LatencyMode = "pipelined") -> list[Wate
     Parameters
     ----------
     schedule : Kernel
-        Schedule on a chip; the chip's fitted parameters are steps, too, if they are not 0.
+        Schedule on a chip. Fitted parameters of the chip that are not 0 are steps, too.
     latency : {"pipelined", "serial"}
-        Whether transfers hide each other's latency.
+        Whether a pipe can start its next transfer during the latency of a memory transfer ("pipelined") or must wait
+        ("serial").
     """
     s, chip = schedule, schedule.placed_on
     flop = 2.0 * s.m * s.n * s.k
@@ -159,14 +160,14 @@ STEP = 0.2
 
 @default_fp_state
 def sensitivities(schedule: Kernel, kinds: tuple[str, ...] | None = None) -> list[Sensitivity]:
-    """Return the speed with each timing parameter 20 % lower and 20 % higher, largest effect first.
+    """Return a schedule's speed with each timing parameter 20 % lower and 20 % higher, largest effect first.
 
     Parameters
     ----------
     schedule : Kernel
         The result of :func:`ascend.build_schedule`.
     kinds : tuple of str, optional
-        Kinds of provenance whose numbers are varied, e.g. ("assumed", "calibrated").
+        Kinds of provenance, e.g. ("assumed", "calibrated"); only parameters of these kinds are varied.
     """
     chip, rows = schedule.placed_on, []
     for name in TIMING_PARAMETERS:

@@ -48,7 +48,12 @@ def read_tiling(path: str | Path) -> dict[str, int]:
     missing = [name for name in NEEDED if name not in fields]
     wrong = [name for name, value in fields.items() if type(value) is not int or value < 0]
     if missing or wrong:
-        why = f"must have {', '.join(missing)}; add them" if missing else f"{', '.join(wrong)} must be whole numbers"
+        given = ", ".join(f"{name} = {fields[name]!r}" for name in wrong)
+        why = (
+            f"must have {', '.join(missing)}; add them"
+            if missing
+            else f"must have whole numbers of at least 0, got {given}"
+        )
         raise ValueError(f"{path}: a TCubeTiling {why}")
     return fields
 
@@ -83,7 +88,8 @@ def entered(fields: Mapping[str, int], chip: Chip, template: str = "", **options
     if f.get("usedCoreNum", grid.cores) != grid.cores:
         raise ValueError(
             f"usedCoreNum = {f['usedCoreNum']}, but the other fields divide the product into {grid.cores} rectangles: "
-            f"in MIX mode give the rectangle that one cube computes, and the number of cubes"
+            f"make them agree; in MIX mode usedCoreNum must count cubes, and singleCoreM and singleCoreN must be the "
+            f"rectangle of one cube"
         )
     depths = f["depthA1"] // f["stepM"], f["depthB1"] // f["stepN"]
     depth = max(min(*depths, DEEPEST_STREAM), 1)

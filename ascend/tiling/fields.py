@@ -84,10 +84,10 @@ def core_mode(schedule: Kernel) -> CoreMode:
 
 @default_fp_state
 def tiling_fields(schedule: Kernel) -> dict[str, int]:
-    """Return the AscendC tiling fields of a schedule; empty for a vector kernel, which has no Matmul.
+    """Return the fields of AscendC's TCubeTiling for a schedule; empty for a vector kernel, which has no Matmul.
 
-    The fields are those of :func:`cube_fields`, with the numbers of cores of :func:`core_mode`. In MIX mode usedCoreNum is the
-    number of vector cores, and singleCoreM and singleCoreN are the sizes of the tile that one vector core drives.
+    :func:`cube_fields` lists the fields. In MIX mode, in which vector cores drive the cubes, usedCoreNum counts the vector
+    cores, and singleCoreM and singleCoreN are the sizes of the part of C that one vector core drives.
     """
     s, fields = schedule, cube_fields(schedule)
     if not fields or (mode := core_mode(s)).counted == 1:
@@ -247,7 +247,7 @@ def check_multiplied(title: str, s: Kernel, operands: Collection[str]) -> None:
         return
     units = "" if s.on_cube else " on the vector units"
     raise ValueError(
-        f"{title} multiplies {', '.join(operands)} once, got {s.terms} term(s) of {s.operand}{units}: {left}"
+        f"{title} computes one term of {', '.join(operands)} on the cube, got {s.terms} term(s) of {s.operand}{units}: {left}"
     )
 
 

@@ -29,9 +29,9 @@ class TensorMap:
     box : sequence of int
         Extents of the box that one copy takes, in the array's order of dimensions, each at most 256.
     swizzle : {"none", "32B", "64B", "128B"}
-        Pattern by which 16-byte units are exchanged in shared memory.
+        CUDA's swizzle mode, by which units of 16 bytes are permuted in shared memory.
     element_strides : sequence of int, optional
-        Steps between copied elements, in the array's order of dimensions; 1 by default.
+        Step between copied elements along each dimension of the array; 1 by default.
 
     Raises
     ------
@@ -63,8 +63,8 @@ class TensorMap:
         width = SWIZZLES[self.swizzle]
         if width and box[-1] * array.itemsize > width:
             raise ValueError(
-                f"the innermost extent has {box[-1] * array.itemsize} bytes, expected at most the {width} of the swizzle: "
-                "give a smaller box"
+                f"the box has {box[-1] * array.itemsize} bytes along its last dimension, but swizzle {self.swizzle!r} allows "
+                f"at most {width}: give a smaller box"
             )
         steps = tuple(self.element_strides) or (1,) * array.ndim
         if len(steps) != array.ndim or any(checked_integer(s, "an element stride") < 1 for s in steps):
@@ -91,7 +91,7 @@ class Structure:
     data : bytes
         Bytes of the structure, as many as the parameter has.
     arrays : mapping of int to ndarray
-        Offset in bytes -> array whose address stands at that offset.
+        Arrays whose addresses stand in the structure; the key is the offset of the address in bytes.
 
     Raises
     ------
@@ -119,7 +119,9 @@ class Structure:
 
 @dataclass(frozen=True, eq=False)
 class PointerTable:
-    """`PointerTable` is the address of a table of addresses, an argument of kernels that multiply groups of matrices.
+    """`PointerTable` is an argument that holds the address of a table of addresses.
+
+    Kernels that multiply groups of matrices take such a table.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ class PointerTable:
     Attributes
     ----------
     table : ndarray of uint64
-        Table in global memory, into whose copy a launch writes the addresses.
+        Memory of the table. A launch copies it to global memory, and writes the addresses into the copy.
 
     Raises
     ------
@@ -142,7 +144,7 @@ class PointerTable:
 
     def __post_init__(self):
         if not len(self.arrays):
-            raise ValueError("a table of addresses needs at least one array")
+            raise ValueError("a table of addresses needs at least one array, got none")
         for array in self.arrays:
             if not isinstance(array, np.ndarray):
                 raise TypeError(f"a table of addresses needs numpy arrays, got {type(array).__name__}")
@@ -226,23 +228,27 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
     if isinstance(argument, TensorMap):
         if size != TENSOR_MAP_BYTES:
             raise ValueError(
-                f"{name} has {size} bytes, but a tensor map has {TENSOR_MAP_BYTES}: pass tensor_map_array(...) for "
-                f"an address"
+                f"parameter {name} has {size} bytes, but a TensorMap has {TENSOR_MAP_BYTES}: pass an array for an address, or "
+                f"{size} bytes"
             )
         return argument.encoded(address_of(argument.array))
     if isinstance(argument, Structure):
         if size != len(argument.data):
-            raise ValueError(f"{name} has {size} bytes, but the structure has {len(argument.data)}: pass {size} bytes")
+            raise ValueError(
+                f"parameter {name} has {size} bytes, but the Structure has {len(argument.data)}: give its data {size} bytes"
+            )
         return argument.encoded(address_of)
     if isinstance(argument, PointerTable):
         argument = argument.table
     if isinstance(argument, np.ndarray) and argument.ndim:
         if size != 8:
-            raise ValueError(f"{name} has {size} bytes, but the address of an array has 8: pass a number or bytes")
+            raise ValueError(
+                f"parameter {name} has {size} bytes, but the address of an array has 8: pass a number or bytes, no array"
+            )
         return address_of(argument).to_bytes(8, "little")
     if isinstance(argument, bytes):
         if len(argument) != size:
-            raise ValueError(f"{name} has {size} bytes, got {len(argument)} bytes")
+            raise ValueError(f"parameter {name} has {size} bytes, got {len(argument)} bytes: pass {size} bytes")
         return argument
     if argument is None:
         return bytes(size)
@@ -250,11 +256,13 @@ def argument_bytes(argument, size: int, name: str, address_of: Callable[[np.ndar
         return argument.tobytes()
     if isinstance(argument, float | np.floating):
         if size not in (4, 8):
-            raise ValueError(f"{name} has {size} bytes, but a float has 4 or 8: pass bytes")
+            raise ValueError(f"parameter {name} has {size} bytes, but a float has 4 or 8: pass bytes")
         return (np.float32(argument) if size == 4 else np.float64(argument)).tobytes()
     value = checked_integer(argument, name)
     if not -(1 << (8 * size - 1)) <= value < 1 << 8 * size:
-        raise ValueError(f"{name} has {size} bytes, which cannot hold {value}: pass a smaller number, or bytes")
+        raise ValueError(
+            f"parameter {name} has {size} bytes, which cannot hold {value}: pass a smaller number, or bytes"
+        )
     return (value % (1 << 8 * size)).to_bytes(size, "little")
 
 

@@ -81,10 +81,10 @@ def compare(
     output : int, optional
         Index of the output argument; by default the last array that each kernel writes.
     seed : int
-        Seed of the inputs on which bits are compared; operands are drawn again (:mod:`.trial_inputs`), integers
-        shuffled.
+        Seed of the random inputs on which the kernels are compared after the given ones. Floating-point operands are drawn
+        from several distributions (:mod:`.trial_inputs`); integer arrays are shuffled.
     seconds : float
-        Time limit of solvers if neither normal forms nor inputs decide; with 0, no solver is called.
+        Time limit of solvers, which are called if neither the expressions nor the inputs decide; with 0, no solver is called.
     **options
         Options of ``recipe`` for both kernels: unit, block, unpublished, limits, ...
 

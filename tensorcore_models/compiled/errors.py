@@ -33,9 +33,9 @@ class KernelFault(ValueError):
     line : int, optional
         Line of the program's text.
     index : int, optional
-        Index among the lanes that ran the instruction, before the thread's name is known.
+        Index of the faulty lane among the lanes that ran the instruction.
     lanes : ndarray, optional
-        Lanes that ran the instruction, if not the whole group.
+        Lanes that ran the instruction; None if the whole group of threads ran it.
     """
 
     def __init__(self, what: str, line: int | None = None, *, index: int | None = None, lanes: Any = None):
@@ -55,13 +55,13 @@ class KernelLimits:
     Parameters
     ----------
     steps : int
-        Number of instructions; an instruction that a whole group of threads runs counts once.
+        Largest number of instructions; an instruction that a whole group of threads runs counts once.
     threads : int
-        Number of threads of the grid.
+        Largest number of threads of the grid.
     memory : int
-        Bytes of registers, shared and tensor memory that exist at a time.
+        Largest number of bytes of the arrays, and of the registers, shared and tensor memory that exist at a time.
     text : int
-        Characters of the program.
+        Largest number of characters of the program's text.
 
     Raises
     ------

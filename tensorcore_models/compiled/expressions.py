@@ -74,10 +74,13 @@ class ExpressionTrace:
 
     Attributes
     ----------
-    starts, blocks : list
-        Blocks of expressions, and the number of the first expression of each block.
+    blocks : list
+        Blocks of expressions.
+    starts : list
+        Number of the first expression of each block.
     decisions : dict
-        Decisions of branches and selections on data: expression's name, line and outcome -> number of occurrences.
+        Number of occurrences of each decision that a branch or selection took on data; its key is the expression's name, the
+        line and the outcome.
     gathered : set of int
         Arrays whose elements were read or written at addresses that depend on inputs.
     """

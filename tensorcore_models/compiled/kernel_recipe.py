@@ -33,7 +33,8 @@ class KernelRecipe(Result):
     kernel, output : str
         Names of the kernel's entry and of the argument that holds the output.
     forms : tuple of CommonForm
-        Common expressions, the one of most elements first; :attr:`CommonForm.outputs` says which elements have it.
+        Expressions with the elements of the output that they give (:attr:`CommonForm.outputs`). The expression of the most
+        elements comes first.
     assumptions : tuple of str
         Assumptions of the expressions: decisions that depend on data, and orders that the hardware leaves open.
     output_number : int
@@ -52,7 +53,10 @@ class KernelRecipe(Result):
         return self.forms[0].root
 
     def outline(self, form: int = 0) -> list[str]:
-        """Return the lines of an indented tree; subexpressions that occur often follow after it, by name."""
+        """Return the lines of an indented tree of an expression.
+
+        Subexpressions that occur often have names in the tree; their own trees follow after it.
+        """
         return _Outline(self.forms[form].root).lines()
 
     @cached_property
@@ -61,14 +65,15 @@ class KernelRecipe(Result):
         return _instructions(self.root)
 
     def library(self) -> Recipe:
-        """Return the computation as a recipe of `libraries`; it takes C, a bias or scales as named arrays if the kernel uses
-        them.
+        """Return the computation as a recipe of `libraries`.
+
+        If the kernel reads C, a bias or scales, the recipe takes them as named arrays.
 
         Raises
         ------
         Unknown
-            If the expression is not a single sum of chains over k of plain operands, joined by FP32 additions; the
-            message says why.
+            If the expression has no recipe; the message says why. A recipe needs one sum of products of elements of A and B:
+            chains over k whose results are joined by FP32 additions.
         """
         if len(self.forms) != 1:
             raise Unknown(

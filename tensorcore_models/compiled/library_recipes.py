@@ -177,12 +177,16 @@ def _sum_at(node: Node, kernel: str) -> _Core:
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedRecipe(Recipe):
-    """`FinishedRecipe` is a recipe that also uses other arrays (C, a bias, scales) at the start or the end of its sum.
+    """`FinishedRecipe` is a recipe of a kernel that reads arrays besides A and B, such as C, a bias or scales.
 
     Parameters
     ----------
-    root, core, start : Node
-        Expression of an element of the output, the sum in it, and the start value of the sum (None: +0).
+    root : Node
+        Expression of an element of the output.
+    core : Node
+        Sum of products in this expression.
+    start : Node or None
+        Expression from which the sum starts; None for a start at +0.
     """
 
     root: Any
@@ -215,11 +219,11 @@ class FinishedRecipe(Recipe):
         a, b : array of unsigned integers
             Encodings, shapes (m, k) and (k, n).
         arrays : mapping of str to array
-            The arrays of :attr:`arrays` by name, as the kernel gets them.
+            The kernel's arrays besides A and B; the attribute `arrays` lists their names.
         out_format : str, optional
             Output format of the kernel; another format is refused.
         scale, scale_result : float
-            Must be 1 and None, because the kernel's own factors are part of its expression.
+            Must be 1 and None, because the factors are part of the kernel's expression.
 
         Raises
         ------
@@ -256,7 +260,7 @@ class FinishedRecipe(Recipe):
         return super().sum_bits(a, b, out_format=out_format)
 
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
-        """Raise Unknown, because the kernel's own factors are part of its expression and no others can be given."""
+        """Raise Unknown, because the factors are part of the kernel's expression, so that no other factors can be given."""
         raise Unknown(f"{self.name} applies its own factors, so that no other scales can be given", field="scales")
 
     def _sum(self, a: np.ndarray, b: np.ndarray, evaluation: "Evaluation") -> np.ndarray:

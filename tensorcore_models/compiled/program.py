@@ -35,12 +35,12 @@ class LaunchOptions(NamedTuple):
 
 
 class KernelProgram(ABC):
-    """`KernelProgram` is one kernel of a compiled text.
+    """`KernelProgram` is one kernel of a compiled program.
 
     Attributes
     ----------
     name, target : str
-        Name of the kernel, and target of the text.
+        Name of the kernel, and name of the GPU for which the program was compiled.
     text : str
         Text of the program.
     limits : KernelLimits
@@ -75,7 +75,7 @@ class KernelProgram(ABC):
 
     @abstractmethod
     def block_bytes(self, launch, per_block: int) -> int:
-        """Return the approximate number of bytes of state of one block."""
+        """Return the approximate memory in bytes that the emulator needs for one block of threads."""
 
     @abstractmethod
     def _scheduler(self, launch, first: int, count: int) -> Scheduler:
@@ -100,11 +100,10 @@ class KernelProgram(ABC):
         Parameters
         ----------
         arguments : sequence
-            One argument for each parameter; missing trailing arguments are 0. A contiguous array is global memory (its address
-            is passed); integers and floats are numbers of the parameter's size. A
-            :class:`~tensorcore_models.compiled.TensorMap` is a tensor map, a
-            :class:`~tensorcore_models.compiled.Structure` holds addresses, and a
-            :class:`~tensorcore_models.compiled.PointerTable` is the address of a table of addresses.
+            One argument for each parameter; missing trailing arguments are 0. A contiguous array becomes global memory, and
+            the kernel gets its address. An integer or a float is passed in the parameter's size. Other kinds of arguments are
+            :class:`~tensorcore_models.compiled.TensorMap`, :class:`~tensorcore_models.compiled.Structure` (a structure with
+            addresses in it) and :class:`~tensorcore_models.compiled.PointerTable` (the address of a table of addresses).
         grid : sequence of int
             Blocks along x, y, z; missing extents are 1.
         block, cluster : sequence of int, optional
@@ -112,9 +111,9 @@ class KernelProgram(ABC):
         shared : int, optional
             Bytes of dynamic shared memory; by default all that the target allows.
         unit : str, optional
-            Architecture of the matrix instructions, instead of the target's.
+            Architecture whose matrix instructions are computed; by default the target's.
         checks : bool
-            Whether reads of unwritten memory and races are checked.
+            Whether reads of unwritten memory, and races between threads, are errors.
         unpublished : {"refuse", "nearest"}
             Rule for instructions whose bits are not published (ex2.approx, ...): refuse them, or return the nearest
             number and record this as an assumption.
@@ -156,24 +155,25 @@ class KernelProgram(ABC):
         unpublished: str = "nearest",
         limits: KernelLimits | None = None,
     ) -> KernelRecipe:
-        """Return the expressions that the kernel computes for its output, found by one run that records expressions
-        together with values.
+        """Return the expressions that the kernel computes for its output.
+
+        The kernel runs once, and each value is recorded together with the expression that gives it.
 
         Parameters
         ----------
         arguments, grid, block, cluster, shared, unit, unpublished, limits
-            See :meth:`run`, but the arrays are not changed, because the kernel runs on copies. Two-dimensional arrays give
-            readable indices.
+            See :meth:`run`, but the arrays are not changed, because the kernel runs on copies. Pass matrices as
+            two-dimensional arrays: the expressions then name elements by row and column.
         output : int, optional
             Index of the output argument; by default the last array that the kernel writes.
         rows : sequence of int, optional
-            Rows of the output that are read, numbered over all axes but the last; by default all. If each row has an
-            expression of its own, as in causal attention, a few rows are read sooner.
+            Rows of the output whose expressions are returned; by default all. In a batch of matrices the numbers of rows run
+            on from one matrix to the next. A few rows save time if each row has its own expression, as in causal attention.
 
         Returns
         -------
         KernelRecipe
-            Common expressions of all elements, as text, as a tree and, if possible, as a recipe of `libraries`.
+            Expressions of the output's elements, as text, as a tree and, if possible, as a recipe of `libraries`.
 
         Raises
         ------
@@ -201,15 +201,17 @@ class KernelProgram(ABC):
             places = list(owners[output])
         if not places:
             raise ValueError(
-                f"{self.name} writes to no array, or the output is no array: pass output= with the index of a written array"
+                f"{self.name} writes to no array, so it has no output: pass its output as an array"
+                if output is None
+                else f"argument {output} is no array: pass output= with the index of an array that the kernel writes"
             )
         array = memory.arrays[places[-1]]
         chosen = None if rows is None else _elements_of(rows, array)
         found = forms(trace, owners_of(memory, places[-1]), places[-1], array.shape, array.itemsize, chosen)
         if not found:
             raise ValueError(
-                f"{self.name} writes no value that depends on an input to {memory.names[places[-1]]}; pass output= with the "
-                "index of another argument"
+                f"the values that {self.name} writes to {memory.names[places[-1]]} depend on no input, so they have no "
+                "expression: pass output= with the index of another argument"
             )
         assumed = (*launch.assumptions, *trace.assumptions())
         number = next(i for i, own in enumerate(owners) if places[-1] in own)
@@ -288,5 +290,6 @@ def checked_size(arrays, limits: KernelLimits) -> None:
     """Raise ValueError if the arrays are larger than the limit."""
     if sum(a.nbytes for a in arrays) > limits.memory:
         raise ValueError(
-            f"the arrays are larger than the limit of {limits.memory} bytes; set limits=KernelLimits(memory=...)"
+            f"the arrays have {sum(a.nbytes for a in arrays)} bytes, above the limit of {limits.memory}; set "
+            "limits=KernelLimits(memory=...)"
         )

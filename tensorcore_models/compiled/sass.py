@@ -156,7 +156,10 @@ def disassembled(path: str | PathLike) -> str:
         )
     done = subprocess.run([tool, "-c", str(path)], capture_output=True, text=True, timeout=_PATIENCE, check=False)
     if done.returncode:
-        raise ValueError(f"nvdisasm cannot read {path}: {(done.stderr or done.stdout).strip().splitlines()[:1]}")
+        said = next(iter((done.stderr or done.stdout).strip().splitlines()), f"exit status {done.returncode}")
+        raise ValueError(
+            f"nvdisasm cannot read {path} ({said}): give a cubin, or the text that `nvdisasm -c` prints for it"
+        )
     return done.stdout
 
 

@@ -79,11 +79,17 @@ class AttentionRecipe:
         return f"{self.kernel} attention of {self.fmt} on {self.gpu} (recorded with torch 2.11, cuDNN 9.19)"
 
     def plan(self, heads: int, queries: int, keys: int, d: int) -> AttentionPlan | None:
-        """Return the plan for a problem, None for the math path; raises Unknown for sizes that were not measured."""
+        """Return the tiles and the order of sums with which the kernel computes a problem; None for the kernel "math".
+
+        Raises Unknown for sizes that were not measured.
+        """
         return None if self.kernel == "math" else plan(self.kernel, self.gpu, heads, queries, keys, d)
 
     def inferred(self, heads: int, queries: int, keys: int, d: int) -> str:
-        """Return the reason why a problem's result is inferred from other problems; an empty string if it was recorded."""
+        """Return the reason why a problem's order of sums is inferred from problems of other sizes.
+
+        The string is empty if the order was recorded for this problem.
+        """
         if self.kernel == "math":
             return "products of sizes that were not recorded may be split along k" * (queries * keys * d > 1 << 27)
         return plan(self.kernel, self.gpu, heads, queries, keys, d).inferred

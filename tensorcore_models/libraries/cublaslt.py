@@ -48,7 +48,7 @@ def check_config(config: Mapping[str, int | None]) -> dict[str, int | None]:
     """
     if not isinstance(config, Mapping):
         raise TypeError(
-            f"config is {type(config).__name__}, expected a mapping to integers from fields {', '.join(tables.FIELDS)}"
+            f"config is {type(config).__name__}, expected a mapping of fields ({', '.join(tables.FIELDS)}) to integers"
         )
     unknown = [name for name in config if name not in tables.FIELDS]
     if unknown:
@@ -81,10 +81,11 @@ def slice_length(k: int, parts: int, grain: int) -> int:
 
 
 def tail_loss(k: int, split_k: int, tile: int) -> int:
-    """Return how many of the last values of k are left out of the sum by nvjet's split-K.
+    """Return how many of the last values of k cuBLASLt's nvjet kernels leave out of the sum with split-K.
 
-    This is a known fault of cuBLASLt 12.8 to 13.2 (cublas_match, cublas_gemm_bug_reproduce.py). It occurs if k is not a
-    multiple of the tile, the whole tiles divide evenly into the parts, and there are more parts than remaining values of k.
+    This is a known fault of cuBLASLt 12.8 to 13.2; the script cublas_gemm_bug_reproduce.py of cublas_match
+    (facebookexperimental/triton) shows it. It occurs if k is not a multiple of the tile, the whole tiles divide evenly into
+    the parts, and there are more parts than remaining values of k.
 
     Parameters
     ----------
@@ -253,7 +254,9 @@ def _engine(device: str, family: str, fmt: str, step: int) -> Engine:
 def cublaslt(
     device: str, version: str, *, m: int, k: int, n: int, format: str, config: Mapping[str, int | None]
 ) -> Recipe:
-    """Return the recipe of one cuBLASLt kernel; its `lost` are the values of k that are left out (see :func:`tail_loss`).
+    """Return the recipe of one cuBLASLt kernel.
+
+    The recipe's property `lost` lists values of k that the kernel wrongly leaves out of the sum (see :func:`tail_loss`).
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def cutlass(
             raise ValueError(f"{name} is {value!r}, expected one of {', '.join(known)}")
     if stream_k is not None:
         if split_k != 1:
-            raise ValueError("stream_k and split_k exclude each other: leave one out")
+            raise ValueError(f"got both stream_k and split_k = {split_k}, which exclude each other: leave one out")
         parts = _stream(k, tile_k, stream_k)
     else:
         grain = (_grain(unit, k) if split_k > 1 else k) if grain is None else grain

@@ -67,7 +67,8 @@ def convert_results(
         raise ValueError(f"rounding is {rounding!r}, expected one of Gaudi's: {', '.join(ROUNDINGS)}")
     if (random is None) == (rounding == "sr"):
         raise ValueError(
-            "random numbers go with rounding 'sr' only: with 'sr' give one number for each result, otherwise leave them out"
+            f"got rounding {rounding!r} and {'no ' if random is None else ''}random numbers: give random numbers, one for each "
+            "result, with rounding 'sr' only"
         )
     bits = np.asarray(results)
     if bits.dtype != np.uint32:

@@ -128,7 +128,9 @@ class ProfiledProduct:
         if scale_a is None and scale_b is None:
             if kind in (None, "tensor"):
                 return None
-            raise ValueError(f"the kernel scales ({_SCALE_WORDS[kind]}): give scale_a and scale_b")
+            raise ValueError(
+                f"the kernel applies scale factors ({_SCALE_WORDS[kind]}), got none: give scale_a and scale_b"
+            )
         if kind is None:
             raise Unknown(
                 f"{self.recipe.name} takes no scales", field="scale_a", advice="Leave out scale_a and scale_b"
@@ -238,20 +240,23 @@ def configured(
     out_format: str,
     config: Mapping[str, Any],
 ) -> Recipe:
-    """Return the recipe of a cuBLASLt configuration, by the rules for profiles if it was recorded, else by :func:`cublaslt`.
+    """Return the recipe of a product for which cuBLASLt chose a given configuration.
+
+    On a GPU and version whose products were recorded, the rules of :func:`from_profile` give the recipe, else
+    :func:`cublaslt`.
 
     Parameters
     ----------
     device, version : str
-        GPU and version of cuBLASLt. "h100" with "13.0" follows the rules for profiles, which cover more formats; other GPUs and
-        versions follow :func:`cublaslt`.
+        GPU and version of cuBLASLt. "h100" with "13.0" follows the rules of :func:`from_profile`, which cover more formats.
     m, k, n : int
         Sizes: A is (m, k), B is (k, n).
     format, out_format : str
         Formats of the operands and of the result.
     config : mapping
-        Fields of cuBLASLt's configuration. The rules for profiles also accept the names of its log (algoId, stages, numSplitsK,
-        ...), `layout` (torch's memory order of A and B: nn, nt, tn) and `fast_accumulation` (FP8).
+        Fields of cuBLASLt's configuration. With the rules of :func:`from_profile`, the names in cuBLASLt's log are also
+        accepted (algoId, stages, numSplitsK, ...), and so are `layout` (torch's memory order of A and B: nn, nt, tn) and
+        `fast_accumulation` (for FP8).
 
     Raises
     ------

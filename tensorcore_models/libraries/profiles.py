@@ -119,9 +119,7 @@ def read_profile(row: Mapping) -> ProductProfile:
     if not isinstance(row, Mapping):
         raise TypeError(f"expected a profile as a mapping of fields (m, n, k, kernels, ...), got {type(row).__name__}")
     if "failed" in row:
-        raise ValueError(
-            f"the profile is of a call that failed ({row['failed']}): give the profile of a product that ran"
-        )
+        raise ValueError(f"the profile's call failed ({row['failed']}): give the profile of a product that ran")
     m, n, k = (_size(row, name) for name in "mnk")
     logged = _logged(row.get("configuration"))
     fields = _fields(logged)
@@ -183,7 +181,7 @@ def _by_algorithm(names: list[str], fields: Mapping, operands) -> tuple[KernelFa
         raise unknown(f"only a kernel that joins slices is named, {names[0][:80]!r}", "kernels")
     if "algoId" not in fields:
         raise ValueError(
-            "the profile names neither kernels nor algoId: give the profiler's names or cuBLASLt's configuration"
+            "the profile names neither kernels nor an algoId: give the kernels' names or cuBLASLt's configuration"
         )
     number = fields["algoId"]
     formats = [get_format(x).name for x in operands or ()]
@@ -339,6 +337,7 @@ def _scaling(row: Mapping, logged: Mapping, nvjet: Mapping, formats: tuple[str, 
     slow = "slow" in effects
     if row.get("fast") is not None and bool(row["fast"]) == slow:
         raise ValueError(
-            f"fast is {row['fast']}, but the kernel accumulates {'slowly' if slow else 'fast'}: mend `fast`"
+            f"the profile's fast (fast accumulation of FP8) is {row['fast']}, but by its name the kernel accumulates "
+            f"{'slowly' if slow else 'fast'}: correct fast, or leave it out"
         )
     return scales, slow

@@ -237,21 +237,22 @@ class Recipe:
     def scaled_bits(self, a, b, scaling: Scaling, *, out_format: str = "fp32") -> np.ndarray:
         """Return the kernel's result for scaled operands as encodings, shape (m, n).
 
-        Except for one factor per matrix, the result is predicted, not measured.
+        Only results with one factor for each matrix were measured; other results are predicted.
 
         Parameters
         ----------
         a, b : array of unsigned integers
             Encodings of shapes (m, k) and (k, n).
         scaling : Scaling
-            Factors that are applied to the recipe's sum, or after each block of 128 products of its only chain.
+            Factors of the operands. They are applied to the recipe's sum or, if each block of 128 products has its own
+            factors, to the sum of each block.
         out_format : str
             Format of the output.
 
         Raises
         ------
         Unknown
-            If the scales are applied inside the unit, or to blocks although the recipe has several chains.
+            If the scales are applied inside the unit, or to blocks that the recipe's chains do not follow.
         TypeError, ValueError
             See :meth:`gemm_bits`.
         """

@@ -107,8 +107,8 @@ def load_recording(path: str | os.PathLike, *, device: str | None = None, versio
     OSError
         If the file cannot be read.
     ValueError
-        If the file is not a recording, a field is missing or of the wrong type, the device or version differs, or
-        they were not measured (:class:`Unknown`).
+        If the file is not a recording, or a field is missing or of the wrong type. Also if the device or version of the
+        recording is not the requested one, or was not measured (:class:`Unknown`).
     """
     path = Path(path)
     try:

@@ -45,13 +45,17 @@ def load_rows(path: str | os.PathLike) -> list[dict[str, Any]]:
         try:
             found = [json.loads(line) for line in text.splitlines() if line.strip()]
         except ValueError as error:
-            raise ValueError(f"{path}: expected JSON, or JSON with one row on each line ({error})") from None
+            raise ValueError(f"{path} is neither JSON nor has JSON on each line: {error}") from None
     shared = {}
     if isinstance(found, dict):
         shared = {name: found[name] for name in _SHARED if found.get(name)} if "rows" in found else {}
         found = found.get("rows", [found])
     if not isinstance(found, list) or not found or not all(isinstance(row, dict) for row in found):
-        raise ValueError(f"{path}: expected rows of products, each an object with m, n, k, kernels and configuration")
+        what = type(found).__name__ if not isinstance(found, list) or not found else "a list with other entries"
+        raise ValueError(
+            f"{path}: expected a list of objects with m, n, k, kernels and configuration, one for each product, got "
+            f"{'an empty list' if found == [] else what}"
+        )
     return [shared | row for row in found]
 
 

@@ -230,7 +230,5 @@ def _dealt(x: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
 def _rows(x: np.ndarray, what: str) -> np.ndarray:
     x = np.asarray(x)
     if x.dtype != np.float32 or not x.ndim or not x.size:
-        raise TypeError(
-            f"{what} got an array of {x.dtype} with shape {x.shape}, expected float32 rows that are not empty"
-        )
+        raise TypeError(f"{what} needs a float32 array of rows that is not empty, got {x.dtype} of shape {x.shape}")
     return x

@@ -51,7 +51,8 @@ def _reachable(formats: tuple[Format, ...], exponent: int, step: int, addend: bo
         except Unreachable:
             exponent += step
     raise ValueError(
-        f"no power of two is a product of numbers of {formats[0].name} and {formats[1].name}: take other operand formats"
+        f"the order of the sum is found with powers of two, but none is a product of numbers of {formats[0].name} and "
+        f"{formats[1].name}: take other operand formats"
     )
 
 
@@ -159,11 +160,14 @@ def summation_tree(
     Parameters
     ----------
     f : Engine, Recipe or callable
-        Engine, whose dot products of n products and c (leaf n) are observed; recipe, whose sums of n products are observed; or
-        function ``f(x)`` that adds the n numbers of x, shape (n,). A dot product with ones is such a function: ``lambda x:
-        np.dot(x, ones)``.
+        Unit, library kernel or function whose order is found:
+
+        - an engine adds n products and c, which is leaf n of the tree;
+        - a recipe adds n products;
+        - a function ``f(x)`` adds the n numbers of x, shape (n,). A dot product with ones is such a function: ``lambda x:
+          np.dot(x, ones)``.
     n : int
-        Number of products or addends.
+        Number of products of an engine or recipe, or of addends of a function.
     dtype : dtype
         Type of the numbers that a function takes (float64, float32 or float16).
     batched : bool
@@ -180,14 +184,14 @@ def summation_tree(
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
         raise ValueError(f"n is {n!r}, expected at least 2 addends")
     leaves, attempts, most = _attempts(f, int(n), dtype, batched)
-    why = "the operand formats span too few binades for the order of the sum to show"
+    why = "the formats span too few binades for a large addend to absorb small ones"
     for counts in attempts:
         for chunk in dict.fromkeys((min(leaves, most), 8, 1)):
             try:
                 tree = TreeSearch(counts, leaves, progress, chunk).find()
             except Inconsistent as error:
-                why = f"no tree gives these counts: {error}"
+                why = f"no order explains the results ({error})"
                 continue
             named = ((n, "c"),) if isinstance(f, Engine) else ()
             return Tree(leaves, tree.operations, named, tree.calls)
-    raise ValueError(f"{getattr(f, 'label', getattr(f, '__name__', f))}: {why}")
+    raise ValueError(f"{getattr(f, 'label', getattr(f, '__name__', f))}: the order of the sum cannot be found: {why}")

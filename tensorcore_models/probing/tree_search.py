@@ -58,7 +58,9 @@ class TreeSearch:
             found = self.counts(masks)
             self.calls += len(masks)
             if (found < 0).any() or (found > len(part)).any():
-                raise Inconsistent("a sum of X, -X and small addends is no whole number of small addends")
+                raise Inconsistent(
+                    "a sum of a large addend, its negative and small addends is no multiple of the small addend"
+                )
             kept += found
         return len(among) - kept
 

@@ -33,7 +33,8 @@ def probe_set(row: Instruction) -> ProbeSet:
         If the instruction has integer operands or unpublished arithmetic, because it then has no probe vectors.
     """
     if not row.published or isinstance(get_format(row.d_format), IntegerFormat):
-        raise ValueError(f"{row}: probe vectors are for floating-point instructions of published arithmetic")
+        what = "integer results" if row.published else "unpublished arithmetic"
+        raise ValueError(f"{row} has {what}, but probe vectors exist only for published floating-point arithmetic")
     builder = Builder(row)
     row.accumulator.probe(builder)
     return ProbeSet(tuple(builder.vectors), tuple(builder.unreachable))

@@ -94,7 +94,7 @@ def test_the_frontier_is_rejected_and_one_step_smaller_is_not():
 
 @pytest.mark.parametrize("size", [0, -16, 8, 17, 100])
 def test_unaligned_blocks(size):
-    with pytest.raises(ValueError, match="is not a positive multiple of 16"):
+    with pytest.raises(ValueError, match="must be a positive multiple of 16"):
         ascend.Blocking(16, size, 16)
     (reason,) = ascend.candidate_rejections(16, size, 16, A)
     assert reason.constraint == "bk alignment"

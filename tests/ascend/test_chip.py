@@ -62,7 +62,7 @@ def test_910a():
 
 def test_910b3_fp32_peak():
     assert ascend.get_chip("910B3").peak_flops("fp32") == pytest.approx(73.73e12, rel=5e-5)  # as published, rounded
-    with pytest.raises(ValueError, match="not take fp32 operands"):
+    with pytest.raises(ValueError, match="multiplies fp16, int8, got fp32"):
         ascend.get_chip("910A").peak_flops("fp32")
 
 

@@ -314,7 +314,11 @@ def test_empty_dimensions():
         ({"schedule": schedule(9, 9, 9, 1)}, ValueError, "schedule is for"),
         ({"schedule": schedule(2, 3, 2, 1), "low_low": True}, ValueError, "terms"),
         ({"schedule": schedule(2, 3, 2, 1), "order": "elementwise"}, ValueError, "mode"),
-        ({"schedule": schedule(2, 3, 2, 1), "blocking": Blocking(16, 16, 16)}, ValueError, "not both"),
+        (
+            {"schedule": schedule(2, 3, 2, 1), "blocking": Blocking(16, 16, 16)},
+            ValueError,
+            "both a schedule and a blocking",
+        ),
         ({"blocking": schedule(2, 3, 2, 1)}, TypeError, "schedule="),
         ({"schedule": Blocking(16, 16, 16)}, TypeError, "TileSchedule"),
     ],

@@ -155,14 +155,14 @@ def test_a_fault_planted_in_the_vector_units_is_found(tmp_path, name):
     ("chip", "options", "why"),
     [
         ("910A", {"terms": 1, "layout": "nt"}, "PTO does not exist for 910A"),
-        ("910B3", {"mode": "elementwise"}, "the cube cannot scale a term"),
-        ("910B3", {"mode": "termwise_inplace"}, "the cube cannot scale a term"),
+        ("910B3", {"mode": "elementwise"}, "the cube can neither scale a term"),
+        ("910B3", {"mode": "termwise_inplace"}, "the cube can neither scale a term"),
         ("910B3", {"terms": 1, "operand": "int8"}, "transposes only 16-bit elements: use --layout nt"),
         ("910B3", {"terms": 1, "operand": "int8", "layout": "nd"}, "transposes only 16-bit elements: use --layout nt"),
         ("910B3", {"terms": 1, "operand": "hf32", "layout": "nt"}, "multiplies fp16, bf16, fp32, int8, got hf32"),
         ("910B3", {"terms": 1, "layout": "nt", "merge": "atomic", "split": 2, "n_fused": 1}, "only if L0C holds the "
-        "whole slice as one sum"),
-        ("910B3", {"resident": "a"}, "streams both operands, but this plan is A kept"),
+        "slice as one sum"),
+        ("910B3", {"resident": "a"}, "streams both operands to the cube, but this plan has the placement 'A kept'"),
     ],
 )  # fmt: skip
 def test_what_pto_cannot_say_is_refused(chip, options, why):

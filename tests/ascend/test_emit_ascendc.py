@@ -179,7 +179,7 @@ def test_the_command_reads_an_ascendc_kernel(tmp_path, capsys):
 def test_sums_are_scaled_by_no_other_dialect():
     s = grid(128, 64, 256, (32, 32, 32), operand="int8", dequantize="vector", layout="nt", grid=None, template="")
     for dialect in ("pto", "catlass"):
-        with pytest.raises(ValueError, match="use --emit ascendc, which scales them"):
+        with pytest.raises(ValueError, match="use --emit ascendc, which scales the sums"):
             EMITTERS[dialect](s)
 
 

@@ -66,7 +66,7 @@ def test_the_fit_is_the_least_squares_of_relative_errors():
     assert math.isinf(falling.rate) and "do not determine the rate" in " ".join(falling.sentences())
     steep = fit_link([MeasuredCollective(1e3, 1e-9), MeasuredCollective(1e6, 1e-5)])
     assert steep.latency == 0.0 and "do not determine the latency" in " ".join(steep.sentences())
-    with pytest.raises(ValueError, match=r"got rows of 1 size\(s\), but latency and rate need at least two"):
+    with pytest.raises(ValueError, match=r"needs rows of at least two sizes, got 1"):
         fit_link([MeasuredCollective(8.0, 1.0), MeasuredCollective(8.0, 2.0)])
 
 
@@ -113,8 +113,8 @@ def test_of_equal_cuts_the_fewest_parts_are_best():
 #: Files that are no rows, and what is said of them.
 FILES = (
     (b"", "is empty: expected the output of hccl_test"), ("大小,微秒".encode("gbk"), "readable as GBK: convert it \\(iconv"),
-    (b"bytes,us\n", "no line of bytes and microseconds"), (b"1024,x\n", "line 1: expected bytes and microseconds"),
-    (b"1024,0\n", "must be above 0"), (b"1," * 12 + b"1\n", "got 13 columns"), (b"8 | 2.0 | 0.1 | failed\n", "check failed"),
+    (b"bytes,us\n", "holds no measurement"), (b"1024,x\n", "line 1: expected bytes and microseconds"),
+    (b"1024,0\n", "must be above 0"), (b"1," * 12 + b"1\n", "got 13 columns"), (b"8 | 2.0 | 0.1 | failed\n", "result failed"),
 )  # fmt: skip
 
 

@@ -163,7 +163,7 @@ def test_explanation_keeps_standings_apart():
         ((16, 16, 16), {"max_error": -1.0, "error_of": lambda s: 0.0}, "above 0"),
         ((16, 16, 16), {"data": (np.zeros((16, 8)), np.zeros((8, 16)))}, r"shapes \(16, 16\) and \(16, 16\)"),
         ((16, 16, 16), {"top": 0}, "at least 1"),
-        ((16, 16, 16), {"operand": "fp32", "terms": 1}, "does not take fp32"),
+        ((16, 16, 16), {"operand": "fp32", "terms": 1}, "multiplies fp16, int8, got fp32"),
     ],
 )
 def test_bad_requests(arguments, options, message):

@@ -137,7 +137,7 @@ FILES = (
     (bytes(range(256)), "not a CSV file in UTF-8"),
     (b"OP Type,Core Type,Count,Total Time(us)\nMatMulV3,AI_CORE,8,8000\n", "no column 'Op Name', 'Task Duration"),
     (f"{HEAD}\nop,N/A,AI_CORE,10.0,NO,N/A,N/A,N/A,N/A,N/A\n".encode(), "--task-time=l0 leaves it"),
-    (f'{HEAD}\ng,Gelu,AI_CORE,3.0,NO,"2,3",,,"2,3",\n'.encode(), "no operator whose type begins with MatMul.* it has Gelu"),
+    (f'{HEAD}\ng,Gelu,AI_CORE,3.0,NO,"2,3",,,"2,3",\n'.encode(), "operator whose type begins with MatMul.* the file has Gelu"),
 )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ VALUES = {
 @pytest.mark.parametrize("name", SHARED)
 def test_an_option_reaches_the_schedule_and_the_plan(name):
     if name == "reseed_l0c":  # no path into L0C behind FIXPIPE: refused there, obeyed on a coupled core
-        with pytest.raises(ValueError, match="got reseed_l0c, but 910B3"):
+        with pytest.raises(ValueError, match="but 910B3 has no path from UB into L0C"):
             ascend.plan(64, 64, 64, "910B3", reseed_l0c=True)
         chip, value, others = "910A", True, {}
     else:

@@ -269,7 +269,7 @@ def test_fields_that_contradict_each_other_are_refused(change, why):
         ("[1]", "expected an object"),
         ("{", "is not JSON"),
         ('{"M": 1}', "must have N, Ka"),
-        (json.dumps(CASE_5 | {"M": 1.5}), "M must be"),
+        (json.dumps(CASE_5 | {"M": 1.5}), "must have whole numbers of at least 0, got M = 1.5"),
     ],
 )
 def test_files_that_are_no_tiling_are_refused(tmp_path, text, why):

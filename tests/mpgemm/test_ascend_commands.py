@@ -109,7 +109,7 @@ def test_plan_one_block(capsys):
     assert status == 2
     assert err == (
         "mpgemm plan: block (208, 64, 208) does not fit 910A (UB capacity (6 bytes for each element of C): "
-        "259584 bytes needed, 253952 available): take a smaller block\n"
+        "259584 bytes needed, 253952 available): take a block within these limits\n"
     )
 
 
@@ -225,7 +225,7 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", 1, 2), "the size has 2 number(s), expected three: M K N"),
         (("plan", 0, 16, 16), "m must be at least 1, got 0"),
         (("plan", 2**30, 2**30, 2**30), "exceeds any chip's memory"),
-        (("plan", "--block", "100,64,96"), "bm = 100 is not a positive multiple of 16"),
+        (("plan", "--block", "100,64,96"), "bm must be a positive multiple of 16 (16x16 fractals), got 100"),
         (("plan", "--block", "96,64"), "a block is BM,BK,BN"),
         (("plan", "--chip", "910B"), "910B1, 910B2, 910B3, 910B4"),
         (("plan", "--chip", "H100"), "unknown chip 'H100'"),
@@ -238,11 +238,11 @@ def test_chip_files(capsys, tmp_path, shared):
         (("plan", "--chip", "910B5"), "did you mean 910B"),
         (
             ("plan", "--chip", "910A", "--operand", "bf16", "--terms", "1"),
-            "does not take bf16 operands: give one of fp16, int8",
+            "multiplies fp16, int8, got bf16",
         ),
         (
             ("plan", "--chip", "910B3", "--operand", "bf16", "--terms", "3"),
-            "bf16 operands are not split: terms must be 1",
+            "got 3 terms of bf16 operands, but only fp16 operands are split into words",
         ),
         (("plan", "--shapes", "/nowhere/at/all.txt"), "No such file"),
         (("plan", 64, 64, 64, "--chip", "910A", "--chip", "910B3", "--pareto"), "--pareto takes one shape"),
@@ -255,17 +255,17 @@ def test_chip_files(capsys, tmp_path, shared):
             ("simulate", 64, 64, 64, "--kernel", "grid", "--split", "9", "--block", "16,16,16"),
             "got 9 slices of k, but k = 64 has only 4 blocks",
         ),
-        (("simulate", "--split", "2"), "assigns row blocks to a grid 32x1x1: use kernel='grid'"),
+        (("simulate", "--split", "2"), "divides the rows of C among a grid of 32x1x1 cores"),
         (("simulate", "--kernel", "grid", "--swizzle", "3"), "a swizzle is OFFSET,DIRECTION"),
         (("simulate", "--kernel", "grid", "--swizzle", "aswt", "--split", "2"), "cuts tiles of C and not k"),
-        (("simulate", "--kernel", "grid", "--bytes"), "eq. 9 counts the bytes of the paper's kernel only"),
-        (("simulate", "--kernel", "vector"), "the vector kernel multiplies fp32 or fp16"),
+        (("simulate", "--kernel", "grid", "--bytes"), "counts the bytes of kernel='paper' only, got kernel='grid'"),
+        (("simulate", "--kernel", "vector"), "the vector kernel computes 1 term of fp32 or fp16 operands"),
         (("simulate", "--calibrate", "/nowhere/at/all.csv"), "No such file"),
         (("plan", "--top", "0"), "at least 1"),
         (("simulate", 16, -16, 16), "k must lie between 1 and"),
         (("simulate", "--block", "304,64,304"), "overflows L0A of 910A: 77824 bytes needed, 65536 available"),
-        (("simulate", "--block", "17,64,16"), "bm = 17 is not a positive multiple of 16"),
-        (("simulate", "--operand", "fp32", "--terms", "1"), "does not take fp32 operands"),
+        (("simulate", "--block", "17,64,16"), "bm must be a positive multiple of 16 (16x16 fractals), got 17"),
+        (("simulate", "--operand", "fp32", "--terms", "1"), "multiplies fp16, int8, got fp32"),
         (("simulate", "--sweep", "cores"), "--sweep got 'cores', expected PARAMETER=V1"),
         (("simulate", 2**31 - 1, 16, 16, "--block", "16,16,16"), "m = 2147483647 makes 134217728 blocks of 16"),
         (("simulate", 2**24, 2**20, 16, "--block", "16,16,16"), "take larger blocks"),

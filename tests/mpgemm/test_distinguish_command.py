@@ -26,7 +26,8 @@ def test_one_instruction_is_not_told_from_itself(capsys):
 
 
 @pytest.mark.parametrize(
-    "second, word", [("hopper:nothing", "nothing"), ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "formats differ")]
+    "second, word",
+    [("hopper:nothing", "nothing"), ("hopper:mma.m16n8k16.f32.bf16.bf16.f32", "same operand and result formats")],
 )
 def test_bad_input_is_one_line(capsys, second, word):
     assert main(["distinguish", HOPPER, second]) == 2

@@ -354,5 +354,5 @@ def test_without_a_disassembler_it_says_what_is_needed(monkeypatch, tmp_path):
     monkeypatch.setattr(code_object, "disassemblers", list)
     path = tmp_path / "k.co"
     path.write_bytes(elf())
-    with pytest.raises(ValueError, match="needs an llvm-objdump that knows gfx942, version 17 or later"):
+    with pytest.raises(ValueError, match="needs an llvm-objdump of version 17 or later that knows gfx942"):
         compiled.read(path)

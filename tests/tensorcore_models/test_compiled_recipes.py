@@ -141,7 +141,7 @@ def test_addresses_in_a_structure():
     recipe = program.recipe([given])
     assert "argument 0 at byte 24" in recipe.output and y.tolist() == (3 * x * x).tolist()
     assert "all at byte 8[i + k]" in str(recipe) and "operations after the sum use constants" in str(recipe)
-    with pytest.raises(ValueError, match="all has 32 bytes, but the structure has 24"):
+    with pytest.raises(ValueError, match="all has 32 bytes, but the Structure has 24"):
         program.run([compiled.Structure(bytes(24), {8: x})])
     with pytest.raises(ValueError, match="at byte 28, outside of a structure of 32 bytes"):
         compiled.Structure(bytes(32), {28: x})

@@ -218,11 +218,11 @@ def test_another_version_is_predicted_where_it_is_assumed():
         ("lacks k", {"k": None}),
         ("expected a positive integer", {"m": 0}),
         ("kernel multiplies", {"operands": "fp16"}),
-        ("neither kernels nor algoId", {"kernels": [], "configuration": None}),
+        ("neither kernels nor an algoId", {"kernels": [], "configuration": None}),
         ("layout is 'xy'", {"layout": "xy", "kernels": None, "configuration": "algoId=21 stages=16x6"}),
         ("does not state its output format", {"dtype": None}),
         ("expected an integer", {"configuration": "numSplitsK=many"}),
-        ("call that failed", {"failed": "out of memory"}),
+        ("call failed", {"failed": "out of memory"}),
     ),
 )
 def test_contradictions_are_refused(message, change):

@@ -174,7 +174,7 @@ def test_progress_reaches_all_leaves():
     ("f", "n", "message"),
     [
         (lambda x: x.sum(), 1, "at least 2"),
-        (lambda x: x.sum() * 0.3, 20, "no tree gives these counts"),
+        (lambda x: x.sum() * 0.3, 20, "no order explains the results"),
         (tcm.get_instruction("hopper:mma.m16n8k32.s32.s8.s8.s32"), 32, "multiplies integers"),
         (tcm.get_instruction("rtx_blackwell:mma.m16n8k32.f32.e2m1.e2m1.f32"), 32, "too few binades"),
     ],

@@ -204,9 +204,8 @@ def disassembled(data: bytes, target: str) -> str:
                 return ran.stdout.decode("utf-8", "replace")
     tried = ", ".join(disassemblers()) or "none is on the PATH"
     raise ValueError(
-        f"reading a code object needs an llvm-objdump that knows {target}, version 17 or later (Debian: the package "
-        f"llvm-19); "
-        f"tried: {tried}. Or pass the assembly text"
+        f"reading a code object needs an llvm-objdump of version 17 or later that knows {target}, tried: {tried}; install "
+        f"one (Debian: the package llvm-19), or pass the assembly text"
     )
 
 
@@ -263,7 +262,9 @@ def read_code_object(data: bytes) -> tuple[str, CodeObject]:
     flags = _unpack("<I", data, 48)[0]
     target = _PROCESSORS.get(flags & 0xFF, f"number {flags & 0xFF:#x}")
     if not target.startswith("gfx"):
-        raise ValueError(f"the code object is for the unknown processor {target}")
+        raise ValueError(
+            f"the code object is for the processor {target}, expected one of {', '.join(sorted(_PROCESSORS.values()))}"
+        )
     sections, found = _sections(data), CodeObject(target)
     starts: dict[str, int] = {}
     for name, address in _symbols(data, sections).items():

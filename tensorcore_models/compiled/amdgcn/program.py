@@ -93,8 +93,8 @@ class AMDProgram(KernelProgram):
         static = self.kernel.facts.get("group_segment_fixed_size", 0)
         if not 0 <= shared <= most or static > most:
             raise ValueError(
-                f"{self.target} has {most} bytes of local memory for a block, but the kernel needs {max(shared, static)}: "
-                "pass a smaller shared, or compile for another GPU"
+                f"{self.target} has {most} bytes of local memory for a block, got shared={shared} and a kernel that declares "
+                f"{static} bytes: pass shared from 0 to {most}, or compile for another GPU"
             )
         names = [argument.name for argument in self.parameters]
         arrays, called, _ = argument_arrays(arguments, names)
@@ -152,7 +152,7 @@ class AMDProgram(KernelProgram):
                 segment[place.offset : place.offset + place.size] = np.frombuffer(data, np.uint8)
 
     def block_bytes(self, launch: AMDLaunch, per_block: int) -> int:
-        """Return the approximate number of bytes of state of one block."""
+        """Return the approximate memory in bytes that the emulator needs for one block of threads."""
         facts = self.kernel.facts
         registers = 4 * per_block * min(512, facts.get("next_free_vgpr", 512)) + 4 * per_block // WAVE * 128
         scratch = facts.get("private_segment_fixed_size", 0) * per_block

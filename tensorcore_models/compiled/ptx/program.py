@@ -53,8 +53,10 @@ class PTXProgram(KernelProgram):
         Name of the entry, and .target of the text.
     text : str
         Text of the module.
-    entry, written : Entry
-        Code as ptxas assembles it (:mod:`.assembled`), and as the text spells it.
+    entry : Entry
+        Code with the multiply-adds that ptxas makes of products and additions (:mod:`.assembled`).
+    written : Entry
+        Code as it stands in the text.
     contracted : tuple of int
         Lines of the additions that became multiply-adds.
     """
@@ -104,13 +106,13 @@ class PTXProgram(KernelProgram):
         grid, block = checked_launch(grid, block, unpublished, limits)
         cluster = extents(cluster or directives.get("reqnctapercluster") or (1,), "cluster")
         if any(g % c for g, c in zip(grid, cluster, strict=True)):
-            raise ValueError(f"grid is {grid}, but must be a multiple of the cluster {cluster}")
+            raise ValueError(f"each extent of the grid must be a multiple of the cluster's {cluster}, got {grid}")
         if cluster[0] != cluster[0] * cluster[1] * cluster[2]:
             raise Refused(f"only clusters along x are modelled, got {cluster}")
         most = self.machine_target.shared
         shared = most if shared is None else checked_integer(shared, "shared")
         if not 0 <= shared <= most:
-            raise ValueError(f"{self.target} has {most} bytes of shared memory for a block, got shared={shared}")
+            raise ValueError(f"shared must lie between 0 and the {most} bytes that {self.target} has, got {shared}")
         dynamic = any(v.space == "shared" and not v.size for v in (*self.module.variables, *self.entry.variables))
         static = sum(v.size for v in (*self.module.variables, *self.entry.variables) if v.space == "shared")
         if static > most:
@@ -175,7 +177,7 @@ class PTXProgram(KernelProgram):
         return launch.cluster[0]
 
     def block_bytes(self, launch: KernelLaunch, per_block: int) -> int:
-        """Return the approximate number of bytes of state of one block."""
+        """Return the approximate memory in bytes that the emulator needs for one block of threads."""
         registers = sum(max(1, r.bits // 8) for r in self.entry.registers) * per_block
         static = sum(v.size for v in (*self.module.variables, *self.entry.variables) if v.space == "shared")
         local = sum(v.size for v in self.entry.variables if v.space == "local") * per_block

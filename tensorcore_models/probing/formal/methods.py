@@ -49,11 +49,12 @@ class Way:
     engine : Modelled
         Unit that the way uses.
     formats : Formats
-        Formats of its operands and its result, which may differ from the unit's.
+        Formats of the way's operands and result, which may differ from the unit's.
     term : callable
-        Function (given, conditions) -> encoding of the result, as :func:`.encoding.result`; `given` is a :class:`Given`.
+        Function (given, conditions) that returns the encoding of the result as a term for solvers, as
+        :func:`.encoding.result` does; `given` is a :class:`Given`.
     run : callable
-        Function (witness) -> encoding of the result, from the kernels and the reference.
+        Function (witness) that returns the encoding of the result, computed by the kernels and checked by the reference.
     """
 
     name: str
@@ -64,14 +65,15 @@ class Way:
 
 
 def inside(engine: Modelled) -> Way:
-    """Return the way in which the unit itself adds c (Markidis et al.)."""
+    """Return the way to compute a dot product plus c in which the unit adds c, as in Markidis's method."""
     return Way("inside", engine, formats_of(engine), lambda given, conditions: result(engine, given.inputs, conditions),
                lambda w: w.run(engine))  # fmt: skip
 
 
 def outside(engine: Modelled) -> Way:
-    """Return the way in which the unit starts at zero and c is then added to its result, rounded to nearest even (Ootomo and
-    Yokota).
+    """Return the way to compute a dot product plus c in which c is added outside the unit, as in Ootomo's method.
+
+    The unit's sum starts at zero; c is added to its result, and the sum is rounded to nearest even.
     """
     formats = formats_of(engine)
     c, d = formats.c, formats.d
@@ -120,14 +122,15 @@ def beating_input(
     k: int | None = None,
     **options: Unpack[LimitOptions],
 ) -> FormalVerdict:
-    """Return operands for which `better` has a smaller absolute error than `worse`.
+    """Search with solvers for operands for which `better` has a smaller absolute error than `worse`.
 
     Parameters
     ----------
     better, worse : Way
         Ways to compute the dot product, with the same operand formats.
     exponents, c_exponents : tuple of int
-        Smallest and largest exponent of nonzero operands and of nonzero c: -15 to 14 is Ootomo and Yokota's type 1.
+        Smallest and largest exponent of nonzero operands, and of nonzero c. The default range of operands is that of Ootomo and
+        Yokota's test data "type 1".
     k : int, optional
         Number of products; by default the k step of the unit of `better`.
     **options
@@ -141,20 +144,19 @@ def beating_input(
     Raises
     ------
     ValueError
-        If the formats of the operands differ, or their exponents do not include the given ranges.
+        If the formats of the ways differ, or no exponent of a format lies in the given range.
     Contradiction
         If the run of a way gives another result than its term, or `better` has no smaller error.
     """
     limits, formats, ways = SolverLimits(**options), better.formats, (better, worse)
     if worse.formats != formats:
-        raise ValueError(
-            f"formats differ: {formats} and {worse.formats}; both methods need the same operand and result formats"
-        )
+        raise ValueError(f"both ways must have the same operand and result formats, got {formats} and {worse.formats}")
     length = better.engine.k if k is None else k
     for name, asked, fmt in (("exponents", exponents, formats.a), ("c_exponents", c_exponents, formats.c)):
         if max(asked[0], fmt.emin) > min(asked[1], fmt.emax):
             raise ValueError(
-                f"{name} are {asked}, expected a range of exponents of {fmt.name}, {fmt.emin} to {fmt.emax}"
+                f"{name} are {asked}, but the exponents of {fmt.name} lie between {fmt.emin} and {fmt.emax}: give a range that "
+                "contains some of them"
             )
     reach = (c_exponents[0], 2 * exponents[1] + 2 + length.bit_length())
 

@@ -23,7 +23,7 @@ _Item = TypeVar("_Item")
 
 
 def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Return two orders of the same products with different results, or a proof that no two orders differ.
+    """Search with solvers for two orders of the same products with different results, or for a proof that none exist.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def order_invariance(engine: Modelled, *, k: int | None = None, **options: Unpac
     Returns
     -------
     FormalVerdict
-        "witness": `other` holds the products of `witness` in another order. "none": no order changes a result. For one
-        alignment of all addends this follows from two lemmas that the solver proves (:func:`order_lemmas`); for other units it
-        is proved directly.
+        "witness": `other` holds the products of `witness` in another order. "none": no order changes a result. For a unit that
+        aligns all addends at once, the solver proves two lemmas from which this follows (:func:`order_lemmas`). For other units
+        it proves the statement itself.
     """
     limits, formats = SolverLimits(**options), witness_formats(engine)
     length = engine.k if k is None else k

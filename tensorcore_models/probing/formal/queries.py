@@ -28,13 +28,13 @@ SHAPE_SHARE = 0.1
 
 @dataclass(frozen=True, repr=False)
 class FormalVerdict(Result):
-    """`FormalVerdict` says whether an input with a wanted property exists, by SMT solvers; inputs are checked on the kernels.
+    """`FormalVerdict` holds the answer of SMT solvers to the question whether an input with a wanted property exists.
 
     Parameters
     ----------
     status : {"witness", "none", "timeout", "memory", "unknown"}
-        "witness": an input was found and run again. "none": a proof shows that no such input exists, under `assumptions`.
-        Otherwise the solvers did not finish.
+        "witness": an input was found, and running it on the kernels confirmed it. "none": a proof shows that no such input
+        exists, under `assumptions`. Otherwise the solvers ran out of time or memory, or gave up.
     witness : Witness or None
         Input that was found.
     other : Witness or None
@@ -134,7 +134,7 @@ def distinguishing_input(
     inputs: Literal["all", "finite"] = "all",
     **options: Unpack[LimitOptions],
 ) -> FormalVerdict:
-    """Return an input on which two specifications give different results.
+    """Search with solvers for an input on which two specifications give different results, or for a proof that none exists.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def next_above(fmt: Format, code: Term) -> Term:
 
 
 def monotonicity_witness(engine: Modelled, *, k: int | None = None, **options: Unpack[LimitOptions]) -> FormalVerdict:
-    """Return two inputs that differ only in c, where the larger c gives the smaller d (fasi-numerical-behavior, 3.1.5).
+    """Search for two inputs that differ only in c, where the larger c gives the smaller d (Fasi et al. 2021, section 3.1.5).
 
     Parameters
     ----------
@@ -274,7 +274,9 @@ def two_inputs(
 
 
 def carry_bits_needed(engine: Modelled, **options: Unpack[LimitOptions]) -> tuple[int, list[FormalVerdict]]:
-    """Return the number of carry bits (integer bits after the first) that a sum of the accumulator needs (fasi, 3.1.4).
+    """Return the number of carry bits (integer bits after the first) that a sum of the accumulator needs.
+
+    Fasi et al. (2021), section 3.1.4, test such bits on GPUs.
 
     Parameters
     ----------

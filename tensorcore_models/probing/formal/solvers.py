@@ -138,9 +138,7 @@ def solve(
 ) -> Answer:
     """Return whether all assertions can hold, with values of the variables `wanted`; limits are those of LimitOptions."""
     if timeout <= 0 or memory < 0:
-        raise ValueError(
-            f"timeout is {timeout} s and memory {memory} MiB; timeout must be positive and memory at least 0"
-        )
+        raise ValueError(f"timeout (s) must be above 0 and memory (MiB) at least 0, got {timeout} and {memory}")
     start, wanted = time.monotonic(), list(wanted)
     open_assertions = [x for x in dict.fromkeys(assertions) if x is not t.TRUE]
     if t.FALSE in open_assertions:

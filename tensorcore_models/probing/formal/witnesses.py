@@ -20,8 +20,9 @@ _TILE = 64
 
 
 class Contradiction(RuntimeError):
-    """`Contradiction` is the error for a kernel or reference whose result differs from the solvers' encoding, so that one is
-    wrong.
+    """`Contradiction` is the error for two computations of one result that differ, so that one of them has a fault.
+
+    The computations are the kernels, the integer reference and the encoding for solvers.
     """
 
 
@@ -134,9 +135,7 @@ def witness_formats(*engines: Modelled) -> Formats:
     found = [formats_of(engine) for engine in engines]
     for other in found[1:]:
         if other != found[0]:
-            raise ValueError(
-                f"formats differ: {found[0]} and {other}; both engines need the same operand and result formats"
-            )
+            raise ValueError(f"the engines must have the same operand and result formats, got {found[0]} and {other}")
     return found[0]
 
 

@@ -47,19 +47,19 @@ KEPT = {
 class Aimed:
     """`Aimed` searches for inputs that separate two specifications (it is a :data:`.challenge.Source`).
 
-    It changes a herd of inputs at random for many generations, and keeps changes that bring results closer to a difference.
+    It is a genetic search: it changes a population of inputs (a herd) at random for many generations, and keeps changes that
+    bring the two results closer to a difference.
 
     Parameters
     ----------
     pools : int
-        Number of pools of random inputs from which each herd is chosen.
+        Number of sets of random inputs from which each herd is chosen.
     generations : int
         Number of generations after which the search gives up a herd.
     herds : int
-        Number of herds that one search tries, each chosen from separate pools.
+        Number of herds that one search tries, each chosen from its own sets of random inputs.
     total : int
-        Largest number of generations of all searches of this object together; after that, searches only try the inputs of the
-        pools.
+        Largest number of generations of all searches of this object together. Later searches try only the random inputs.
     seed : int
         Seed of all random choices.
     """

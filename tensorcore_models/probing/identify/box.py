@@ -70,8 +70,8 @@ class Box:
     def ask(self, batch: DotBatch, *, chosen: bool = True) -> np.ndarray:
         """Return the box's result d for each dot product of a batch, as an encoding.
 
-        The dot products are added to the count `queries` if `chosen` is true, as for inputs that a search constructed, else to
-        `vectors`, as for random inputs.
+        `chosen` says whether a search constructed the inputs: then the count `queries` grows by the number of dot products,
+        otherwise (random inputs) the count `vectors`.
 
         Raises
         ------
@@ -195,7 +195,8 @@ def as_box(
         Matrix unit. A callable is f(a, b, c) -> d on arrays of shapes (m, k), (k, n), (m, n); with block scales it also takes
         scale_a (m, blocks) and scale_b (blocks, n).
     a_format, b_format, c_format, d_format, k, scale_format, block_size
-        Interface of a callable, which an engine knows. b_format defaults to a_format, c_format to d_format.
+        Formats of a callable's operands and result, number of products that it adds, and its block scales; leave them out for
+        an engine, which knows them. b_format defaults to a_format, c_format to d_format.
     raw : bool
         Whether the callable takes and returns encodings (unsigned integers); otherwise values in the formats' natural types.
     key : int, optional
@@ -216,10 +217,10 @@ def as_box(
         raise TypeError(f"unit must be an engine or a callable f(a, b, c), got {type(unit).__name__}")
     if a_format is None or d_format is None or k is None:
         raise ValueError(
-            "a callable needs its operand format, result format and number of products: pass a_format, d_format and k"
+            f"a callable needs a_format, d_format and k (number of products), got {a_format!r}, {d_format!r} and {k!r}"
         )
     if (scale_format is None) != (block_size is None):
-        raise ValueError("one of scale_format and block_size is missing: pass both or neither")
+        raise ValueError(f"pass both scale_format and block_size or neither, got {scale_format!r} and {block_size!r}")
     if not raw:
         if scale_format is not None:
             raise ValueError("block scales need raw=True: the callable takes and returns encodings")

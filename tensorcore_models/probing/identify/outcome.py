@@ -129,7 +129,7 @@ class Identification(Result):
         return [f"{self.label}: {self.verdict}", *(f"open: {question}" for question in self.open_questions)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content as plain data for JSON."""
+        """Return the identification as a dict of plain data for JSON."""
         plain = ("label", "family", "fault", "any_nan", "queries", "queries_before_random", "vectors", "seconds")
         found = ("evidence", "open_questions", "equal_values")
         spec = self.specification

@@ -274,7 +274,8 @@ def identify(
     families : tuple of type
         Your own accumulator classes to search for; their method `searches` defines the search.
     effort : {"normal", "quick", "thorough"}
-        Effort of the search, after which a box counts as outside of the families (:data:`.limits.EFFORTS`).
+        Limit on the search. If no specification is found within it, the box counts as outside of the families
+        (:data:`.limits.EFFORTS` lists the limits).
     progress : callable
         Function that is called with one line of text at a time.
     **interface
@@ -288,7 +289,7 @@ def identify(
     Raises
     ------
     TypeError, ValueError
-        If `unit` is not a box, its formats or k are missing, or the effort is unknown.
+        If `unit` is neither an engine, a box nor a callable; if formats or k are missing; or if the effort is unknown.
     Interrupted
         If the user presses Ctrl-C; the message has the best specification so far.
     """

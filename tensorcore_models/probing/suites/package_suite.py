@@ -27,7 +27,9 @@ MAX_BITS = 130
 
 @dataclass(frozen=True, repr=False)
 class Characterisation(Result):
-    """`Characterisation` holds the properties of an engine that probes found; None for a property that its formats cannot show.
+    """`Characterisation` holds the properties of an engine that probes found.
+
+    A property is None if probes in the engine's formats cannot show it.
 
     Attributes
     ----------
@@ -38,10 +40,10 @@ class Characterisation(Result):
     exact_products : bool or None
         Whether products are formed exactly.
     fraction_bits : int or None
-        F, the bits kept below the largest exponent, with a product as the small addend; None if there is no alignment, but a
-        chain of roundings.
+        F, the number of bits that an aligned sum keeps of a small product. Also None if the engine does not align its
+        addends, but rounds after each addition.
     c_fraction_bits : int or None
-        F with c as the small addend.
+        F for a small c.
     alignment_rounding, c_alignment_rounding : str or None
         Rounding of products and of c at the alignment.
     normalised_products : bool or None
@@ -57,7 +59,7 @@ class Characterisation(Result):
     sticky : bool or None
         Whether bits below F still affect the final rounding; False if the alignment only truncates them.
     wide_enough : bool or None
-        Whether the largest possible sum of one operation fits (no carry is lost).
+        Whether one operation can hold its largest possible sum without losing a carry.
     rounds_between_steps : bool or None
         Whether a chain rounds to the output format between its steps.
     double_rounding : bool or None
@@ -95,7 +97,7 @@ class Characterisation(Result):
         return [{**facts, "sum": str(self.tree), **dataclasses.asdict(self.specials)}]
 
     def to_dict(self) -> dict:
-        """Return the content as plain data for JSON."""
+        """Return the properties as a dict of plain data for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
