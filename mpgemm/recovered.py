@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class RecoveryResult(Result):
-    """`RecoveryResult` holds a recovered product, the number of passes and the range counts.
+    """`RecoveryResult` holds the product of a recovery method, its cost, and how many elements left the words' range.
 
     Attributes
     ----------
     d : numpy.ndarray, shape (m, n)
         The product.
     method : RecoveryMethod
-        The method that ran, with the options of the call. If `count` is not None, this is the row that was chosen for the
-        matrices, which may be the native product.
+        The method that ran, with the options of the call. If the number of slices or moduli was chosen from the matrices,
+        the method has that number; if no number is suitable, the method is the native product.
     engine : str
         Label of the engine.
     passes : int

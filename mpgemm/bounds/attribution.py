@@ -52,7 +52,8 @@ class Attribution(Result):
     computed, exact : Fraction
         The result and the exact value.
     parts : dict of str to Fraction
-        Parts of the error by name, in the order of :data:`PARTS`; their sum is exactly `total`.
+        Parts of the error by name: "overflow", "range", "split", "dropped term", "alignment", "core rounding" and
+        "outside". Their sum is exactly `total`.
     ulp : Fraction
         Unit in the last place of the result format at the exact value.
     """
@@ -73,7 +74,7 @@ class Attribution(Result):
     def causes(self) -> dict[str, Fraction]:
         """Return the error of each cause of :data:`mpgemm.bounds.error_parts.CAUSES`.
 
-        The stages of :data:`ACCUMULATION` count as one cause, so their errors are added.
+        The parts "alignment", "core rounding" and "outside" are added; their sum is the error of the cause "accumulation".
         """
         sums = sum((self.parts[stage] for stage in ACCUMULATION), Fraction(0))
         return {**{name: part for name, part in self.parts.items() if name not in ACCUMULATION}, CAUSES[-1]: sums}
@@ -133,7 +134,7 @@ def _number(x: Fraction) -> str:
 
 @default_fp_state
 def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Attribution:
-    """Divide the error of one dot product into the parts of its causes.
+    """Return the error of one dot product of a recovery method, divided into one part for each cause.
 
     Parameters
     ----------

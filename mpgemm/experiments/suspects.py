@@ -62,8 +62,8 @@ class Whodunit(Result):
     device : str or None
         The suspected device, if one was given.
     untried : int
-        Number of candidates (those that round operands, and recovery methods) that were left out because simpler candidates
-        match.
+        Number of candidates that were not tried because simpler candidates match; they round operands or are recovery
+        methods.
     """
 
     shape: tuple[int, int, int]

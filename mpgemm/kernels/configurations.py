@@ -23,7 +23,7 @@ class Configuration:
     warps, stages : int
         Number of warps of a thread block, and number of tiles along k that are loaded ahead (Triton's num_stages).
     group : int
-        Number of rows of tiles that successive blocks compute together, so that caches keep B.
+        Number of rows of tiles that are computed together, column of tiles by column, so that caches keep B's tiles.
     """
 
     rows: int

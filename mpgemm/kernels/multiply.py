@@ -97,16 +97,17 @@ def split(
     Parameters
     ----------
     x : Tensor, shape (k, n) or (batch, k, n) for side "b", (m, k) or (batch, m, k) for side "a"
-        Operand, which must not change while the result is used; gradients flow to it as without splitting.
+        Operand, which must not change while the result is used. Gradients with respect to it are those of the product of the
+        unsplit operand.
     method, scale, repair, **options
         Arguments of :func:`matmul`.
     side : {"b", "a"}
-        Operand of the products as which x is used.
+        Whether x is operand A or B of the products.
 
     Returns
     -------
     SplitTensor
-        Operand that :func:`matmul` takes in place of x; the products have the same bits.
+        Object that :func:`matmul` takes in place of x; the results have the same bits.
     """
     if side not in ("a", "b"):
         raise ValueError(f"side is {side!r}, expected 'a' or 'b'")
@@ -152,10 +153,10 @@ def matmul(
     ----------
     a, b : Tensor or SplitTensor, shapes (..., m, k) and (..., k, n)
         Operands of any strides, of float32, or of narrower types whose values FP32 holds; of float64 for the method
-        ozaki2_int8. The methods bf16xfp32 expect a of bfloat16. Batches are broadcast as :func:`torch.matmul` does.
+        ozaki2_int8. For the methods bf16xfp32, `a` must be bfloat16. Batches are broadcast as :func:`torch.matmul` does.
     method : str or RecoveryMethod, optional
-        Name in :data:`mpgemm.kernels.forms.KERNELS` with options after a colon, or a row of your own. By default the method by
-        which an operand was already split, else ootomo_tf32.
+        Name in :data:`mpgemm.kernels.forms.KERNELS` with options after a colon, or a method that you define. By default the
+        method by which an operand was already split, else ootomo_tf32.
     out : Tensor of `out_dtype`, optional
         Tensor for the result; it may be c, and must not share memory with a and b.
     c : Tensor of float32, optional
@@ -163,27 +164,29 @@ def matmul(
     alpha, beta : float
         Factors. If one is not 1, the result is RN(RN(alpha A B) + RN(beta C)); beta = 0 ignores c.
     config : Configuration or "tune", optional
-        Tile, warps and stages, which do not affect the bits. By default a model that counts operations chooses them. With
-        "tune" the configuration that is fastest on the device is measured at the first product of a shape and kept in torch's
-        cache; on the CPU nothing is timed.
+        Tile, warps and stages, which do not affect the bits. By default a model that counts operations chooses them. "tune"
+        times the configurations on the device at the first product of a shape and keeps the fastest in torch's cache; on the
+        CPU nothing is timed.
     scale : {"auto", "rows", "none"}, optional
-        Whether rows of A and columns of B are scaled by powers of two first; "auto", the default, scales for words of fp16.
+        Whether rows of A and columns of B are scaled by powers of two first: "rows" scales them, "none" does not, and "auto"
+        (default) scales them if the words are fp16.
     repair : bool, optional
         Whether results that are not finite are computed again as FP32 chains (default), so that infinities, NaNs and elements
         beyond the words' range give the results of FP32.
     verify : bool
         Whether a sample of the result is compared with the method's certified bound.
     deterministic : bool
-        If True, k is split into parts whose number depends on n, k and the method alone
-        (:func:`mpgemm.recovery.parts.parts_of`), so that the bits of a result's row depend on that row of A and on B alone.
-        If False, a product with few tiles may have more parts, which depend on the device and m and change bits.
+        If True, k is split into parts whose number depends only on n, k and the method
+        (:func:`mpgemm.recovery.parts.parts_of`). Then the bits of a row of the result depend only on that row of A and on B.
+        If False, k of a product with few tiles may be split into more parts. Their number depends on the device and on m, and
+        the bits depend on it.
     unit : str
-        Unit that is simulated for tensors on the CPU.
+        Device whose matrix unit is simulated for tensors on the CPU.
     bias : Tensor, shape (n,) or (m, 1), optional
-        Numbers for the columns or the rows, which the same kernel adds to alpha A B + beta C, rounded to nearest.
+        One number for each column or row, which the kernel adds to alpha A B + beta C and rounds to nearest.
     activation : {"relu", "silu", "gelu", "gelu_tanh"}, optional
-        Function of the sum in the same kernel, with the bits of torch's function on NVIDIA's GPUs
-        (:func:`tensorcore_models.get_function`, "torch.silu" and the like).
+        Function that the kernel applies to the sum, with the bits of torch's function on NVIDIA's GPUs
+        (:func:`tensorcore_models.get_function` with "torch.silu", for example).
     out_dtype : torch.dtype
         Type to which the kernel rounds the result, to nearest even: float32, bfloat16 or float16.
     **options

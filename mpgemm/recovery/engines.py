@@ -15,7 +15,10 @@ from tensorcore_models.formats.names import format_family, operand_format, unkno
 
 
 class UnsuitableEngine(ValueError):
-    """`UnsuitableEngine` is raised if an engine does not accept a method's words, or lacks the sums that the method needs."""
+    """`UnsuitableEngine` is raised if an engine cannot run a recovery method.
+
+    It does not accept the method's words, or the method needs exact sums or a scaled accumulator input, which it lacks.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +34,14 @@ class NamedEngine(MatrixEngine):
 
 
 def ieee_engine(fmt: str = "fp32", result: str | None = None) -> NamedEngine:
-    """Return an IEEE unit, a chain of fused multiply-adds in k order with operands `fmt` and with sums and result `result`.
+    """Return an IEEE unit, whose results are chains of fused multiply-adds in k order.
 
     Parameters
     ----------
     fmt : str
         Operand format.
     result : str, optional
-        Format of sums and result, by default fp64 for fp64 operands and fp32 for others.
+        Format of the sums and the result, by default fp64 for fp64 operands and fp32 for others.
 
     Examples
     --------

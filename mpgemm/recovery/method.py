@@ -100,7 +100,7 @@ def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryMethod:
-    """`RecoveryMethod` is one way to recover accuracy from a narrow matrix engine.
+    """`RecoveryMethod` describes one way to recover accuracy from a narrow matrix engine, as a row of a table.
 
     Parameters
     ----------
@@ -110,10 +110,10 @@ class RecoveryMethod:
         Formula of the arithmetic, and its source.
     certainty : {"published formula", "library practice", "reconstruction", "not stated"}
         Evidence for the formula. A "reconstruction" is inferred from descriptions, not from the authors' text or code. "not
-        stated" is the default for rows of your own.
+        stated" is the default, for methods that a user defines.
     kind : {"words", "integer_slices", "residues", "split_residues", "quantised", "own"}
-        Algorithm that runs the row: floating-point words, integer slices on a common exponent, residues, residues as pairs of
-        words, quantised words, or functions of your own.
+        Algorithm that runs the method: floating-point words, integer slices on a common exponent, residues, residues as pairs
+        of words, quantised words, or functions of the user.
     formats : tuple of str
         Operand formats that the engine may have; the first is the method's default.
     words : int
@@ -123,14 +123,15 @@ class RecoveryMethod:
     last_rounding : str
         Rounding of the last word if it differs, otherwise empty.
     scale_exponent : int or None
-        Word scale exponent s; None for the precision of the word format.
+        Word scale exponent s: word j is multiplied by 2^(j s) before it is rounded. None means the word format's precision.
     products : tuple of (int, int)
         Products of words that are computed, in order (indices from 0).
     accumulation, order, equilibrate, repair, parts
-        See :mod:`mpgemm.recovery.method`.
+        Order of the additions, scaling of rows and columns, repair of results that are not finite, and division of k.
+        :mod:`mpgemm.recovery.method` explains their values.
     restart_every : int or None
-        Number of products in one chain, for the accumulations "blocks" and "staged" and for level 0 of "k_step"; None means the
-        engine's k step.
+        Number of products after which a chain restarts from zero, for the accumulations "blocks", "staged" and "k_step"; None
+        means the engine's k step.
     target : {"engine", "fp32", "fp64", "input"}
         Format of the result: the engine's, FP32, FP64, or FP64 if an operand is FP64 and FP32 otherwise.
     moduli : tuple of int
@@ -138,19 +139,19 @@ class RecoveryMethod:
     slice_bits : int
         Number of bits of an integer slice, without its sign.
     count : CountControl or None
-        Rule by which the number of slices or moduli follows from the matrices; None if the row states the number.
+        Rule by which the number of slices or moduli follows from the matrices; None if the method has a fixed number.
     overflow : {"inf", "saturate"} or None
         Value of a word that overflows, infinity or the largest number; None for the engine's rule.
     split, join : callable or None
         Functions of a method of the kind "own"; :mod:`mpgemm.recovery.own_run` describes their arguments and results.
     range_limits : str
-        Inputs for which the claims hold.
+        Inputs for which the claims of the method's source hold.
     claimed_loss : str
         Bits lost against FP32 according to table 2 of Xue et al. (arXiv:2507.23387v4).
     default_engine : str
-        Engine of a call that names no engine.
+        Engine that runs the method if a call names none.
     options : mapping
-        Meaning of each option that a call may give.
+        Options that a call may give, each with its meaning.
     """
 
     name: str
@@ -308,7 +309,7 @@ class RecoveryMethod:
 
     @property
     def passes(self) -> int:
-        """Return the number of full-size engine products of one call, with the row's count of slices or moduli."""
+        """Return the number of full-size engine products of one call, with the method's own number of slices or moduli."""
         if self.modular:
             return len(self.moduli) * (3 if self.kind == "split_residues" else 1)
         return len(self.products)
@@ -320,7 +321,7 @@ class RecoveryMethod:
 
     @property
     def scaled_input(self) -> bool:
-        """Return whether the engine must scale its accumulator input."""
+        """Return whether the engine must be able to multiply its accumulator input by a power of two."""
         return self.accumulation == "bands"
 
     def word_scale(self, fmt: Format) -> int:

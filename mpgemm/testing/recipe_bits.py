@@ -39,20 +39,22 @@ def assert_bits(
     a, b : array_like, shapes (m, k) and (k, n)
         Operands of the kernel.
     recipe : Recipe, Engine or str
-        Recipe of a library; or an engine, "arch:name" or a device, for one chain over k and one rounding.
+        Recipe of a library; or an engine, "arch:name" or a device, which stands for one chain over k and one rounding.
     scale : float
         One FP32 factor, as for :meth:`tensorcore_models.libraries.Recipe.gemm_bits`.
     input_rounding : str, optional
         See :meth:`tensorcore_models.Instruction.gemm`.
     scale_a, scale_b : array_like, optional
-        Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); with an engine, not a recipe.
+        Scales of the operands, recognised by shape and type (:func:`tensorcore_models.read_scales`); only if `recipe` is an
+        engine.
     epilogue : str, optional
         Function that is applied to the sums; it must be exact in FP32 ("relu").
 
     Raises
     ------
     AssertionError
-        If bits differ; the message gives their number, the first element, and other orders of k that explain them.
+        If bits differ; the message states how many elements differ, the first of them, and other orders of k that give the
+        kernel's bits.
     ValueError, TypeError
         If shapes or types do not fit.
     """

@@ -39,12 +39,24 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Draws:
-    """`Draws` describes random operands for a tolerance: distribution, sizes, seed, parameters."""
+    """`Draws` describes the random operands of a tolerance.
 
-    distribution: str  #: name in :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`
-    shape: tuple[int, int] = SHAPE  #: (m, n) of the products that the tolerance is for
-    seed: int = 0  #: seed of the pair for which a bound is certified
-    parameters: Mapping[str, float] = field(default_factory=dict)  #: parameters of the distribution
+    Attributes
+    ----------
+    distribution : str
+        Name in :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
+    shape : (m, n)
+        Sizes of the products that the tolerance is for.
+    seed : int
+        Seed of the pair of matrices for which a bound is certified.
+    parameters : mapping of str to float
+        Parameters of the distribution.
+    """
+
+    distribution: str
+    shape: tuple[int, int] = SHAPE
+    seed: int = 0
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 @default_fp_state
@@ -62,11 +74,12 @@ def tolerance(
     progress: Progress | None = None,
     first: Callable[[Tolerance], None] | None = None,
 ) -> Tolerance:
-    """Return the tolerance that a test of a kernel may use, with its derivation (see :mod:`mpgemm.bounds`).
+    """Return the tolerance that a test of a kernel may use, with its derivation.
 
-    A kernel that computes as the model does never violates a certified tolerance, for any operands (`relative`,
-    `absolute`) or on the data (`bound`, `certified`). The statistical tolerance is measured on the exact model
-    (:mod:`mpgemm.testing.sampled`).
+    A kernel that computes as the model does never violates a certified tolerance (:mod:`mpgemm.bounds`). In the result, the
+    fields `relative` and `absolute` hold for any operands with the exponents of the data, or without data for any operands of
+    the formats; the fields `bound` and `certified` hold for the data. The statistical tolerance (field `statistical`) is
+    measured: errors of the model are sampled (:mod:`mpgemm.testing.sampled`).
 
     Parameters
     ----------
@@ -76,19 +89,20 @@ def tolerance(
     k : int
         Length of the dot products; by default that of the data.
     data : (a, b) or (a, b, c), optional
-        Operands, shapes (m, k), (k, n), (m, n), as values. Values that the engine's formats lack are rounded to nearest.
-        Without data, exponents are assumed to be the formats' largest.
+        Values of the operands, shapes (m, k), (k, n), (m, n). Values that the engine's formats cannot represent are rounded to
+        nearest. Without data, the operands are assumed to have the largest exponents of their formats.
     scale_a, scale_b : array_like, optional
         Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact
         product are then those of the scaled operands.
     draws : Draws or str, optional
         Distribution from which operands are drawn in place of `data`; a :class:`mpgemm.testing.Draws` also states sizes, seed
         and parameters.
-    quantile, confidence : float
-        Fraction of correct products of which every element passes the statistical tolerance, and the confidence of this
-        statement.
+    quantile : float
+        Fraction of right products that pass the statistical tolerance in every element.
+    confidence : float
+        Confidence that this fraction passes.
     check : (rtol, atol), optional
-        Tolerance to judge.
+        Tolerance of your own test, to find the faults that it misses and the right products that it rejects.
     progress : callable, optional
         Function that is called with (done, total, label) of the draws.
     first : callable, optional
@@ -99,8 +113,8 @@ def tolerance(
     Interrupted
         If the user presses Ctrl-C; the error has the results so far.
     ValueError
-        If no bound is known for the core, k does not fit the data, scales are missing or given to an engine without scales, or
-        names are unknown.
+        If no bound is known for the engine, k does not fit the data, scales are missing, scales do not fit the engine, or a
+        name is unknown.
     TypeError
         If k is not an integer.
 
@@ -188,20 +202,20 @@ def kernel_of(
     Parameters
     ----------
     engine : Engine or str
-        Modelled instruction, its "arch:name" in any spelling, or a device (its usual instruction for `fmt`). With
-        `method`, the engine on which it runs; by default the method's own.
+        Modelled instruction, its name "arch:name", or a device, which stands for its usual instruction for `fmt`. If `method`
+        is given, the engine that runs it, by default the method's own.
     method : str or RecoveryMethod, optional
-        Recovery method instead of the plain product; its tolerance needs data or draws.
+        Recovery method that the kernel runs, by default none; its tolerance needs data or draws.
     fmt : str, optional
         Operand format if `engine` is a device ("fp8", "half", ...; fp16 by default).
     promote_every : int or (least, most), optional
         Number of products after which the kernel adds its chain to an FP32 sum outside of the unit and starts anew.
     k_order, splits : optional
-        Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`; one chain by default.
+        Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`; by default one chain in order.
     reference : {"given", "rounded"}
-        Operands from which the test computes its expected result. "given": operands before the kernel rounds them, so that
-        their rounding is a part of the tolerance (without data it is unknown and left out). "rounded": operands after this
-        rounding.
+        Operands from which the test computes its expected result. "given": the operands before the kernel rounds them, so
+        that their rounding is a part of the tolerance. Without data this part is unknown and left out. "rounded": the
+        operands after this rounding.
     out_format : str, optional
         Format to which the kernel rounds its result to nearest.
 

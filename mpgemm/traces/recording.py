@@ -64,16 +64,18 @@ class TraceRecorder:
         Parameters
         ----------
         module : str
-            Path of the module in the model. "#2" is added to its second run in a step, and so on ("#" in a path is doubled).
+            Path of the module in the model. The second run of a module in a step is named PATH#2, and so on; a "#" of the path
+            itself is doubled.
         **tensors : array_like
-            Tensors: "input" and "weight" as the module multiplies them (input @ weight.T), "bias", "output". Quantised
-            modules also have "input_scale" and "weight_scale" of one rule of :func:`tensorcore_models.read_scales`; the
-            weight's scale is transposed like the weight: (n, 1), (n/128, k/128).
+            The tensors `input` and `weight`, which the module multiplies as input @ weight.T, and `bias` and `output`.
+            Quantised modules also have `input_scale` and `weight_scale`, with shapes that
+            :func:`tensorcore_models.read_scales` knows. `weight_scale` is transposed like the weight: (n, 1) or
+            (n/128, k/128), for example.
 
         Raises
         ------
         ValueError
-            If a tensor has another name.
+            If a keyword is none of these six names.
         """
         unknown = set(tensors) - set(KINDS)
         if unknown:
