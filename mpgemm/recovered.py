@@ -192,10 +192,9 @@ def _refuse_range(run: WordRun | IntegerRun | OwnRun) -> None:
     for counts, name, size in zip(run.counts(), "AB", (run.a.size, run.b.size), strict=True):
         if counts.overflow or counts.underflow:
             raise ValueError(
-                f"method {run.row.name!r}: {counts.overflow} of {size} elements of {name} overflow "
-                f"and {counts.underflow} underflow "
-                f"words of {run.word_format.name} ({run.row.range_limits}); scale {name}, or pass strict=False to compute as "
-                "hardware would"
+                f"method {run.row.name!r}: of {size} elements of {name}, {counts.overflow} overflow and {counts.underflow} "
+                f"underflow {run.word_format.name} words, but strict=True allows none (range: {run.row.range_limits}); scale "
+                f"{name}, or pass strict=False to compute as hardware would"
             )
 
 

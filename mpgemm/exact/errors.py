@@ -66,7 +66,7 @@ class ErrorReport(Result):
     reference : str
         "exact" (:func:`mpgemm.exact_gemm`) or "mpmath" (:func:`mpgemm.mp_gemm`).
     relative_frobenius : float
-        ``||dC||_F / ||C||_F``, eq. 13 of Xue et al. (arXiv:2507.23387v4) with its norm read as the Frobenius norm.
+        ``||dC||_F / ||C||_F``, eq. 13 of Xue et al. (arXiv:2507.23387v4), whose norm is taken to be the Frobenius norm.
     relative_inf : float
         ``||dC||_inf / (||A||_inf ||B||_inf)``, figure 7 of Khattak and Mikaitis (arXiv:2512.07004). With an
         addend, ``||C0||_inf`` is added to the denominator.
@@ -85,7 +85,8 @@ class ErrorReport(Result):
     nonfinite : int
         Number of computed elements that are infinite or NaN.
     nonfinite_wrong : int
-        Number of elements that break the rules for infinities and NaN (:mod:`mpgemm.exact.errors`).
+        Number of elements that are wrong because they or their exact values are infinite or NaN
+        (:mod:`mpgemm.exact.errors`).
     """
 
     m: int
@@ -120,9 +121,9 @@ class ErrorReport(Result):
 
     @property
     def grade(self) -> str:
-        """Return the best grade, "A", "B" or "C", whose error is at most (k + 1) u, or "-" if none is.
+        """Return the grade: "A", "B" or "C" if `componentwise`, `rowwise` or `relative_inf` is at most (k + 1) u, else "-".
 
-        u is the unit roundoff of the results. :data:`GRADES` names the error of each grade.
+        The first grade that applies is returned; u is the unit roundoff of the results (:data:`GRADES`).
         """
         limit = (self.k + 1) * tcm.FORMATS[self.format].unit_roundoff
         return next((grade for grade, metric in GRADES.items() if getattr(self, metric) <= limit), "-")

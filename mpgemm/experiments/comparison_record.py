@@ -36,9 +36,9 @@ class ComparisonRecord(Result):
     rate : float or None
         Dense peak of the device for the engine's operands, TFLOP/s; None if no source states it.
     rate_source : str
-        The data sheet that states the rate, or "given".
+        The data sheet that states the rate, or "given" if the caller gave the rate.
     cost : float or None
-        Time in milliseconds of a product of 10^12 operations, `passes` / `rate`.
+        Milliseconds of a product of 10^12 operations, from `passes` and `rate`; None if the rate is None.
     certainty : str
         Evidence for the method's formula: the field `certainty` of :class:`mpgemm.RecoveryMethod`.
     errors : ErrorReport

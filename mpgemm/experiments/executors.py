@@ -94,9 +94,10 @@ def _check_code(client: Any) -> None:
     for address, digest in found.items():
         if isinstance(digest, BaseException):
             raise ValueError(
-                f"worker {address} cannot run this package: {digest}; install mpgemm on the cluster's workers"
+                f"worker {address} cannot run mpgemm ({type(digest).__name__}: {digest}); install mpgemm on the worker"
             )
         if digest != here:
             raise ValueError(
-                f"worker {address} runs other code than this process; install the same version of mpgemm there"
+                f"worker {address} has another version of mpgemm than this process, expected the same code; install this "
+                "version on the worker"
             )

@@ -172,7 +172,9 @@ def advise_promotion(
     scale: bool = True,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> PromotionAdvice:
-    """Return error, bound and cost of adding partial sums outside the unit, and the longest interval that suffices.
+    """Return the error, bound and cost of promotion at several intervals, and the longest interval that suffices.
+
+    Promotion adds the unit's partial sum to an FP32 sum outside the unit, after every `interval` products.
 
     Parameters
     ----------
@@ -188,8 +190,7 @@ def advise_promotion(
         Largest accepted relative Frobenius error of the sums. By default twice the smallest error that an interval reaches,
         or a quarter of the error from rounding the operands, whichever is larger.
     intervals : sequence of int
-        Intervals to try: numbers of products between two additions outside the unit. Intervals that are not multiples of the
-        engine's k step, or not below k, are left out.
+        Intervals to try. Intervals that are not multiples of the engine's k step, or not below k, are left out.
     scale : bool
         Whether to multiply A and B by powers of two first, so that they fill the range of operand formats of at most 8 bits.
     progress : callable, optional
@@ -281,9 +282,7 @@ def _checked(a, b) -> Data:
             f"a as rows of b"
         )
     if not (np.isfinite(a.astype(np.float64)).all() and np.isfinite(b.astype(np.float64)).all()):
-        raise ValueError(
-            "a or b holds infinities or NaN, expected finite values, because otherwise no interval reaches the wanted error"
-        )
+        raise ValueError("a or b holds infinities or NaN, expected finite values; give finite matrices")
     return Data(a, b)
 
 
@@ -296,8 +295,8 @@ def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
             i, j = lost[0]
             many = f"{len(lost)} elements of {name} are" if len(lost) > 1 else f"1 element of {name} is"
             raise ValueError(
-                f"{many} beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first {name}[{i}, {j}] = "
-                f"{float(x[i, j]):g}; no interval helps against overflow, so scale {name}"
+                f"{many} beyond {fmt.max_finite:g}, the largest number of {fmt.name}; the first is {name}[{i}, {j}] = "
+                f"{float(x[i, j]):g}. No interval prevents overflow, so scale {name}"
             )
 
 

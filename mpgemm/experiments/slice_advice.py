@@ -63,16 +63,16 @@ class SliceAdvice(Result):
     wanted : int
         Number of bits of the target; 53 for "fp64", 24 for "fp32".
     base : float
-        Target as an error relative to |A||B|; for a target "relative", as an error relative to |A B|.
+        Relative error of the target. It is relative to |A||B|, or to |A B| if the target is "relative" or "relative:BITS".
     condition : Conditioning
-        Condition number of the product, the factor by which an error relative to |A||B| is larger relative to the result.
+        Condition number of the product. An error relative to |A||B| is larger by this factor relative to the result.
     native_bits : float
         Accuracy in bits of the native product in the output's format.
     shape : (m, k, n)
         Shape of the product.
     span : int
-        Number of bits by which |A||B| of an element is below the product of the largest elements of its row of A and its
-        column of B, at most over all elements (:mod:`mpgemm.recovery.counts`).
+        Largest number of bits, over all elements, by which |A||B| is below the product of the largest element of the row of A
+        and the largest element of the column of B (:mod:`mpgemm.recovery.counts`).
     counts : tuple of WordCount
         Accuracy and cost of every method, with every number of slices or moduli that was tried.
     measured : dict of str to (int or None)
@@ -281,7 +281,8 @@ def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, st
         )
     if bits > RESULT_BITS[output]:
         raise ValueError(
-            f"the target is {bits} bits, but {output.upper()} output holds {RESULT_BITS[output]}; ask for fewer bits"
+            f"the target is {bits} bits, expected at most {RESULT_BITS[output]}, the precision of {output.upper()} output; ask "
+            "for fewer bits"
         )
     return bits, output
 
@@ -289,7 +290,9 @@ def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, st
 def _row(name: str, output: str, devices: Sequence[str]) -> RecoveryMethod:
     row = get_method(name)
     if not row.exact or "target" not in row.options:
-        raise ValueError(f"method {name!r} has no number of slices or moduli to choose; expected {', '.join(METHODS)}")
+        raise ValueError(
+            f"method {name!r} does not use integer slices or residues, expected one of {', '.join(METHODS)}"
+        )
     for device in devices:
         plain_engine(device)
     return replace(row, target=output, count=None)

@@ -36,7 +36,8 @@ class Distribution:
     def __post_init__(self):
         if not self.name.isidentifier() or not self.summary:
             raise ValueError(
-                f"a distribution has the name {self.name!r} and the summary {self.summary!r}, expected an identifier and a text"
+                f"a distribution has the name {self.name!r} and the summary {self.summary!r}, expected a Python identifier and "
+                "a text that is not empty"
             )
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 

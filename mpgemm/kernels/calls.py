@@ -321,7 +321,9 @@ def plan(
     _check_sizes_and_layout({"m": m, "n": n, "k": k, "batch": batch}, layout)
     method = spelled(method, {})
     if method.partition(":")[0] == RESIDUES:
-        raise ValueError(f"method is {method}, for which plans do not exist: call kernels.matmul")
+        raise ValueError(
+            f"method is {method}, expected a method with FP32 results, because plans support no other: call kernels.matmul"
+        )
     for name, kind in (("a_dtype", a_dtype), ("b_dtype", b_dtype)):
         if kind not in OPERANDS:
             raise ValueError(f"{name} is {kind}, expected float32, bfloat16 or float16")

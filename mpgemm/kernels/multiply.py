@@ -294,16 +294,16 @@ def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
     for x in ready:
         if (x.method, x.scale, x.repair) != given:
             raise ValueError(
-                f"{'ab'[x.side]} was split for method {x.method}, scale {x.scale}, repair {x.repair}, but this product has "
-                "method "
-                f"{given[0]}, scale {given[1]}, repair {given[2]}: split {'ab'[x.side]} with these options, or leave them out"
+                f"{'ab'[x.side]} was split with method {x.method}, scale {x.scale} and repair {x.repair}, but this call asks "
+                f"for method {given[0]}, scale {given[1]} and repair {given[2]}: split {'ab'[x.side]} with these options, or "
+                "leave them out"
             )
     return given
 
 
 def _check_type(x, side: str, method: str) -> None:
     if not isinstance(x, torch.Tensor):
-        raise TypeError(f"{side} is a {type(x).__name__}, expected a tensor")
+        raise TypeError(f"{side} is a {type(x).__name__}, expected a torch.Tensor: convert it with torch.as_tensor()")
     if x.layout != torch.strided:
         raise TypeError(f"{side} is {x.layout}, expected a dense tensor: give {side}.to_dense()")
     if x.dtype not in OPERANDS:
@@ -362,9 +362,9 @@ def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, added: torch.dt
     """Refuse c and out that do not fit a product of a shape, with ValueError, TypeError."""
     for x, name, dtype in ((c, "c", added), (out, "out", result)):
         if x is not None and not (isinstance(x, torch.Tensor) and x.layout == torch.strided):
-            raise TypeError(f"{name} is a {type(x).__name__}, expected a dense tensor")
+            raise TypeError(f"{name} is a {type(x).__name__}, expected a dense tensor: give {name} as a torch.Tensor")
         if x is not None and x.dtype != dtype:
-            raise TypeError(f"{name} is {x.dtype}, expected {dtype}")
+            raise TypeError(f"{name} is {x.dtype}, expected {dtype}: convert {name} with .to()")
     found = {name: x.device for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
     if len(set(found.values())) > 1:
         places = ", ".join(f"{name} on {device}" for name, device in found.items())
@@ -423,7 +423,7 @@ def _check_epilogue(verify: bool, a, b, c, bias) -> None:
     """Refuse an epilogue where verify or gradients forbid it, with a ValueError."""
     if verify:
         raise ValueError(
-            "verify has no bound for bias, activation and out_dtype: leave these three out, or leave verify out"
+            "got verify with bias, activation or out_dtype, for which no bound is derived: leave these three or verify out"
         )
     if _needs_gradient(a, b, c, bias):
         raise ValueError(
@@ -462,7 +462,7 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
     tiles = checked_configuration(config)
     if tiles == TUNED:
         raise ValueError(
-            f"config is 'tune', but method {method} has one tile: leave config out, or give a Configuration"
+            f"config is 'tune', but method {method} is not timed: leave config out, or give a Configuration"
         )
     _check_ends(a, b, c, out, shape, torch.float64, torch.float64)
     added = None if c is None or beta == 0 else c.expand(shape).reshape(x.shape[0], x.shape[1], y.shape[2])

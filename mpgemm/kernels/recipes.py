@@ -70,7 +70,9 @@ def spelled(method: str | RecoveryMethod, options: dict) -> str:
         row = kernel_method(method, **options)
         text = f"{row.name}#{hash(row):x}"
         if _GIVEN.setdefault(text, row) != row:
-            raise ValueError(f"two rows of the name {row.name!r} have equal hashes: give one row another name")
+            raise ValueError(
+                f"two different methods have the name {row.name!r} and the same hash: give one of them another name"
+            )
         return text
     if not isinstance(method, str):
         raise TypeError(

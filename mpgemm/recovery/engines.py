@@ -131,7 +131,8 @@ def scaled_engine(
         kinds = sorted({f"{r.a_format} x {r.b_format} with {r.scale_format} for {r.block_size}" for r in scaled})
         has = ", ".join(kinds) if kinds else "no unit with block scales"
         raise ValueError(
-            f"{device} has no {a_format} x {b_format} with {scale_format} scales for {block_size} products; it has {has}"
+            f"{device} has no unit for {a_format} x {b_format} with one {scale_format} scale for {block_size} products; it has "
+            f"{has}"
         )
     return max(usual, key=lambda row: row.k)
 
@@ -150,7 +151,9 @@ def plain_engine(name: str, fmt: str | None = None) -> Engine:
         raise unknown_format(fmt)
     if (engine := named_engine(name)) is not None:
         if wanted and engine.formats[0].name not in wanted:
-            raise ValueError(f"{engine.label} takes {engine.formats[0].name} and not {fmt}; leave the format out")
+            raise ValueError(
+                f"{engine.label} takes {engine.formats[0].name} operands, got the format {fmt}; leave the format out"
+            )
         return engine
     if name == "ieee":
         return ieee_engine(wanted[0] if wanted else "fp32")

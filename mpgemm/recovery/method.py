@@ -233,8 +233,8 @@ class RecoveryMethod:
             and self.words > 1
         ):
             self._fail(
-                f"accumulation {self.accumulation!r} does not scale sums of different words, so scale_exponent must be 0, "
-                f"got {self.scale_exponent!r}"
+                f"scale_exponent is {self.scale_exponent!r}, expected 0 for accumulation {self.accumulation!r}, which adds "
+                "products of different words without scaling them"
             )
         if isinstance(self.order, str | bool):
             if self.order not in ORDERS:
@@ -244,7 +244,9 @@ class RecoveryMethod:
         if self.parts != "auto" and (isinstance(self.parts, str) or checked_integer(self.parts, "parts") < 1):
             self._fail(f"parts is {self.parts!r}, expected a positive number of parts of k, or 'auto'")
         if self.parts != 1 and self.kind != "words":
-            self._fail(f"parts is {self.parts!r}, expected 1 for a row of the kind {self.kind!r}, which is not 'words'")
+            self._fail(
+                f"parts is {self.parts!r}, expected 1, because only methods of the kind 'words' have parts, not {self.kind!r}"
+            )
         restarts = self.restart_every is not None
         if restarts != (self.accumulation in ("blocks", "staged")) and not (restarts and self.accumulation == "k_step"):
             wanted = f"{'None' if restarts else 'a number'} for accumulation {self.accumulation!r}"
@@ -425,7 +427,10 @@ def _counting(key: str, low: int, high: int) -> "_Change":
         row, control = call.row, call.changes.get("count")
         counted = "moduli" if row.modular else "slices"
         if name == "mantissa_bits" and counted in call.options:
-            raise ValueError(f"method {row.name!r}: mantissa_bits determines {counted}; leave {counted} out")
+            raise ValueError(
+                f"method {row.name!r}: got mantissa_bits and {counted}, but mantissa_bits determines {counted}; leave "
+                f"{counted} out"
+            )
         if name != "mantissa_bits" and (control is None or (name == "bits" and control.fixed)):
             raise ValueError(f"method {row.name!r}: got {name} without {counted}=auto; give {counted}=auto, too")
         changed: dict[str, Any] = {key: _count(name, value, low, high)}

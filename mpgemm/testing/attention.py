@@ -177,7 +177,8 @@ def _sinks_of(given: Any, heads: int) -> np.ndarray | None:
     sinks = tcm.as_array(given, "sinks").astype(np.float64)
     if sinks.shape != (heads,) or not np.isfinite(sinks).all():
         raise ValueError(
-            f"sinks must have the shape ({heads},), one finite score for each query head, got {sinks.shape}"
+            f"sinks must be one finite score for each query head, shape ({heads},), got the shape {sinks.shape} with "
+            f"{int(np.isfinite(sinks).sum())} finite scores"
         )
     return sinks
 
@@ -196,8 +197,8 @@ def _check_numbers(scale, kv_tile, p_scale, exp_ulps, unit: Engine) -> None:
     a, b, c, d = unit.formats
     if a != b or c != d or d.name != "fp32" or unit.scale_format is not None or not isinstance(a, Format):
         raise ValueError(
-            f"{unit.label} multiplies {a.name} x {b.name} to {d.name}; attention needs a unit with FP32 sums and without "
-            "block scales"
+            f"{unit.label} multiplies {a.name} x {b.name} to {d.name}, expected a unit with one floating-point operand format, "
+            "FP32 sums and no block scales"
         )
 
 
@@ -206,7 +207,8 @@ def _check_window(window) -> None:
     whole = all(hasattr(x, "__index__") and not isinstance(x, bool) for x in numbers)
     if window is not None and not (len(numbers) == 2 and whole):
         raise TypeError(
-            f"window must be a pair (keys before, keys after a query's position), with -1 for all, got {window!r}"
+            f"window must be a pair of integers (keys before, keys after the query's position), where -1 means all keys, got "
+            f"{window!r}"
         )
 
 

@@ -146,10 +146,11 @@ def check_gemm(
     ends = (zero_a, zero_b, scale_out, zero_out)
     if computed.dtype in INTEGERS:
         allowed = {"scale_a", "scale_b"}
-        if any(value not in (None, 1) for name, value in options.items() if name not in allowed):
+        unfit = [name for name, value in options.items() if name not in allowed and value not in (None, 1)]
+        if unfit:
             raise ValueError(
-                "integer sums are exact in every order: leave splits, k_order, promote_every, input_rounding, epilogue, "
-                "residual, alpha, beta and rows out"
+                f"got {', '.join(unfit)} with out of type {computed.dtype}, whose integer sums "
+                "are exact in every order: leave all options but scale_a and scale_b out"
             )
         found = check_integers(computed, a, b, c, engine, options.get("scale_a"), options.get("scale_b"), *ends)
         if found is None:

@@ -72,7 +72,8 @@ def assert_bits(
         expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
     elif case is None or scale != 1:
         raise ValueError(
-            "scale_a, scale_b and epilogue can be combined neither with a recipe nor with scale: give an engine and no scale"
+            f"got scale_a, scale_b or epilogue with {'a recipe' if case is None else f'scale = {scale}'}, expected an engine "
+            "in place of a recipe, and no scale: give an engine and leave scale out"
         )
     else:
         expected = _chain_of(case)
@@ -89,8 +90,8 @@ def _chain_of(case: KernelCase) -> np.ndarray:
     done = case.epilogue
     if done is not None and not done.exact:
         raise ValueError(
-            f"epilogue {done.name!r} is rounded differently by each kernel: only relu can be compared bit for bit; "
-            f"use assert_gemm_close"
+            f"epilogue is {done.name!r}, expected relu, because kernels round other functions differently; use "
+            "assert_gemm_close"
         )
     m, n = case.a.shape[0], case.b.shape[1]
     rows, columns = np.arange(m), np.arange(n)

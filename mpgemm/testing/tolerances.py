@@ -137,10 +137,12 @@ def tolerance(
     if isinstance(kernel, KernelCase):
         if data is not None or draws is not None:
             raise ValueError(
-                "got a case together with data or draws, but a case contains its data: leave data and draws out"
+                "got a KernelCase together with data or draws, but a case contains its data: leave data and draws out"
             )
         if kernel.epilogue is not None:
-            raise ValueError(f"rtol and atol concern the sums: leave the epilogue {kernel.epilogue.name} out")
+            raise ValueError(
+                f"got a case with the epilogue {kernel.epilogue.name}, but rtol and atol are for sums: leave the epilogue out"
+            )
         product, population = kernel.product, _orders_of(kernel.product, kernel.data)
     else:
         product = kernel if isinstance(kernel, BoundedProduct) else kernel_of(kernel)
@@ -228,10 +230,14 @@ def kernel_of(
     if method is not None:
         row = method if isinstance(method, RecoveryMethod) else get_method(method)
         if promote_every is not None or k_order != "sequential" or splits != 1:
-            raise ValueError("a method fixes its own order of additions: leave promote_every, k_order and splits out")
+            raise ValueError(
+                f"got promote_every {promote_every}, k_order {k_order!r} and splits {splits} with method {row.name}, which "
+                "fixes the order of its additions: leave promote_every, k_order and splits out"
+            )
         if fmt is not None:
             raise ValueError(
-                "a method has its own word format: leave fmt out, or give the format as an option of the method"
+                f"got fmt {fmt!r} with method {row.name}, which has its own word format: leave fmt out, or give the format "
+                "as an option of the method"
             )
         return MethodProduct(row, resolve_engine(engine, row), narrow)
     if engine is None:
@@ -250,7 +256,8 @@ def _given(data, scale_a, scale_b, engine: Engine) -> Data:
     for x, name in zip(arrays, "abc", strict=False):
         if not np.isfinite(x.astype(np.float64)).all():
             raise ValueError(
-                f"{name} holds values that are not finite, for which no error bound exists: give finite values"
+                f"{name} holds infinities or NaN, expected finite values, because no error bound exists for others: give "
+                f"finite {name}"
             )
     scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], engine)
     return Data(a, b, arrays[2] if len(arrays) > 2 else None, scaling)
@@ -264,7 +271,7 @@ def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
         raise ValueError("got neither k nor data: give k, the length of the dot products, or data")
     if not isinstance(product, EngineProduct):
         raise ValueError(
-            f"the rounding errors of the words of {product.label} depend on the operands: give data or a distribution"
+            f"got neither data nor a distribution for {product.label}, whose errors depend on the operands: give one of them"
         )
     k = _length(k)
     relative, absolute, lines, published = a_priori(product, k, None)

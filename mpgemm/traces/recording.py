@@ -79,7 +79,9 @@ class TraceRecorder:
         """
         unknown = set(tensors) - set(KINDS)
         if unknown:
-            raise ValueError(f"{module}: tensors are called {', '.join(KINDS)}, got {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"{module}: got tensors named {', '.join(sorted(unknown))}, expected names from {', '.join(KINDS)}"
+            )
         name = self._run_name(module.replace("#", "##"))
         files = {kind: self._written(name, kind, tcm.as_array(x, kind)) for kind, x in tensors.items() if x is not None}
         self._rows.append({"step": self.step, "module": name, "tensors": files})

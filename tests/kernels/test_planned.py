@@ -135,7 +135,7 @@ def test_the_emitted_file_gives_the_bits_of_its_row(options, tmp_path, monkeypat
 
 def test_the_text_of_other_methods_is_refused():
     for method in ("ootomo", "bf16x3"):
-        with pytest.raises(ValueError, match="words of fp16, rounded to nearest, in whole chains"):
+        with pytest.raises(ValueError, match="words of fp16 that are rounded to nearest, and chains over all of k"):
             kernel_text(kernel_form(kernel_method(method)))
 
 

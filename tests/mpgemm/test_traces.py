@@ -144,7 +144,7 @@ def test_bad_traces(tmp_path, capsys):
         trace.record("elsewhere", output=X)
     with TraceRecorder(tmp_path / "shape") as trace:
         trace.record("lm_head", output=X[:3])
-        with pytest.raises(ValueError, match="tensors are called"):
+        with pytest.raises(ValueError, match="got tensors named result, expected names from input, weight"):
             trace.record("x", result=X)
     with pytest.raises(ValueError, match="holds a trace already"):
         TraceRecorder(tmp_path / "a")

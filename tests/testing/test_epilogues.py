@@ -169,7 +169,7 @@ def test_bad_input():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=text):
             assert_gemm_close(d, a, b, engine="h100", **options)
-    with pytest.raises(TypeError, match="does not say how errors grow"):
+    with pytest.raises(TypeError, match="does not state how errors grow"):
         assert_gemm_close(d, a, b, engine="h100", epilogue=np.sin)
     with pytest.raises(TypeError, match="unknown option split: use one of splits"):
         assert_gemm_close(d, a, b, engine="h100", split=2)

@@ -309,7 +309,7 @@ def test_wrong_kinds_of_arguments():
         ({}, {}, "got neither an engine nor a method"),
         ({"engine": A100}, {}, "got neither k nor data"),
         ({"engine": A100}, {"k": 4, "data": (a, b), "draws": "normal"}, "expected one of them"),
-        ({"method": "ootomo"}, {"k": 4}, "give data or a distribution"),
+        ({"method": "ootomo"}, {"k": 4}, "got neither data nor a distribution"),
         ({"engine": "h100", "reference": "mine"}, {"k": 4}, "reference is 'mine'"),
         ({"engine": "h100", "fmt": "fp17"}, {"k": 4}, "unknown format"),
         ({"engine": "a100", "fmt": "fp8"}, {"k": 4}, "no matrix unit for fp8"),
