@@ -202,7 +202,9 @@ def _verify(run: WordRun | IntegerRun | OwnRun, d: np.ndarray, asked: dict) -> N
     """Raise OutsideBound if a product is outside of its bound, ValueError if no bound is derived."""
     bound = quick_run_bound(run)
     if bound is None:
-        raise ValueError(f"verify: no bound is derived for {run.row.name} on {run.engine.label}; leave verify out")
+        raise ValueError(
+            f"got verify, but no bound is derived for {run.row.name} on {run.engine.label}; leave verify out"
+        )
     exact = exact_gemm(run.a, run.b, run.c)
     recipe = {"recovered_gemm": run.engine.label, **asked}
     hold(

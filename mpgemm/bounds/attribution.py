@@ -174,7 +174,7 @@ def dot_run(method, a, b, c, engine, overflow, options):
     """Return the run of one dot product; raise ValueError if a and b are not finite vectors of the same length."""
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"one dot product takes two vectors of the same length, got shapes {a.shape} and {b.shape}")
+        raise ValueError(f"a and b have shapes {a.shape} and {b.shape}, expected two vectors of the same length")
     c = None if c is None else np.asarray(c).reshape(1, 1)
     run = prepare(a[None, :], b[:, None], c, method, engine, overflow, options)
     if getattr(getattr(run.engine, "accumulator", None), "key", None) is not None:

@@ -45,7 +45,9 @@ def _client(cluster: str) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError:
-        raise ValueError("--cluster needs dask.distributed: pip install 'mpgemm[cluster]'") from None
+        raise ValueError(
+            "--cluster needs dask.distributed, which is not installed: pip install 'mpgemm[cluster]'"
+        ) from None
     # Errors of the cluster reach the caller as exceptions; without this the loggers would print them too, with tracebacks.
     for name in ("distributed", "tornado.application", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):

@@ -89,7 +89,8 @@ def check_triton(s: Kernel) -> None:
         )
     if not is_said_by(s, "triton"):
         raise ValueError(
-            f"this plan has {s.placement()} and {len(s.k_slices)} slice(s) of k with {s.groups} group(s) each, expected whole "
+            f"the plan's placement is {s.placement()}, with {len(s.k_slices)} slice(s) of k and {s.groups} group(s) each, "
+            "expected whole "
             "tiles over all of k in bands of rows, one tile in each program of the Triton kernel: plan with --for triton "
             "--split 1"
         )

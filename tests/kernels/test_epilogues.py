@@ -274,5 +274,5 @@ def test_a_bound_holds_of_parts():
     assert (np.abs(mpgemm.exact_gemm(a.numpy(), b.numpy()).error_of(total)) <= found).all()
     with pytest.raises(ValueError, match="parts is 0"):
         dataclasses.replace(row, parts=0)
-    with pytest.raises(ValueError, match="for a row of the kind 'residues', which is not 'words'"):
+    with pytest.raises(ValueError, match="only methods of the kind 'words' have parts, not 'residues'"):
         dataclasses.replace(mpgemm.get_method("ozaki2_int8"), parts=2)

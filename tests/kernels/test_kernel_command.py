@@ -100,7 +100,10 @@ def test_residues_are_three_texts_and_are_checked(triton, tmp_path, capsys):
             ["ootomo:restart_every=48", "--target", "sm_90"],
             "tiles with 48 values of k (its order or restart_every), expected a power of two",
         ),
-        (["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"], "the method's bits need 64"),
+        (
+            ["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"],
+            "expected 64, on which the method's bits depend",
+        ),
         (["ootomo", "--target", "sm_90", "--shape", "0", "1", "1"], "--shape needs positive sizes"),
     ],
 )

@@ -303,7 +303,7 @@ def test_words_that_a_target_lacks_are_refused(monkeypatch):
 
     PTXDevice("gfx950").use(monkeypatch)
     a, b, _ = tensors(4, 4, 32)
-    with pytest.raises(ValueError, match=r"tf32 words, but gfx950 cannot.*gfx950 runs ootomo, .*runs on sm_80"):
+    with pytest.raises(ValueError, match=r"tf32 words, which gfx950 cannot.*gfx950 runs ootomo, .*runs on sm_80"):
         kernels.matmul(a, b)
 
 

@@ -277,7 +277,10 @@ def test_the_command_says_what_is_safe_and_what_one_fewer_loses(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--target 53 --output fp32", "the target is 53 bits, but FP32 output holds 24; ask for fewer bits"),
+        (
+            "--target 53 --output fp32",
+            "the target is 53 bits, expected at most 24, the precision of FP32 output; ask for fewer bits",
+        ),
         ("--target 0", "target is '0', expected fp64, fp32, relative, relative:BITS or a number"),
         (
             "--methods ootomo",
