@@ -145,7 +145,7 @@ def _damage(path: Path, what: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{path}: not a complete {what} ({reason})") from None
+        raise ValueError(f"{path} cannot be read as a {what} ({reason})") from None
 
 
 class _Refused(ValueError):

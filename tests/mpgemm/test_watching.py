@@ -324,7 +324,7 @@ def test_other_files_are_refused(tmp_path, capsys):
     np.savez(tmp_path / "z.npz", a=np.eye(2), b=np.eye(2), computed=np.eye(2), facts=facts)
     for name, message in (
         ("x", "holds the arrays a, expected a, b, computed and facts"),
-        ("y", "cannot be read"),
+        ("y", "is damaged (JSONDecodeError: "),
         ("z", "version 99"),
         ("none", "No such"),
     ):
