@@ -317,7 +317,8 @@ def compare(
     Returns
     -------
     Comparison
-        Records in the order of methods, then engines. Pairs whose engine does not accept the method's words are in `skipped`.
+        Records in the order of methods, then engines. A method and an engine that does not accept its words
+        have no record; the field `skipped` lists these pairs.
 
     Raises
     ------

@@ -191,10 +191,10 @@ def slice_advice(
 
     * N bits: ``2^-N |A||B|`` plus the result's own rounding;
     * "relative:N": ``2^-N |A B|`` plus the result's own rounding; "relative" sets N to the number of bits of the output;
-    * "fp64" and "fp32": ``2^1.5 e |A||B|``. e is the largest error over ``|A||B|`` of NumPy's FP64 product, or of the FP32
-      baseline (:func:`mpgemm.experiments.methods.fp32_baseline`). If that error is below the unit roundoff, or above 2^-10
-      after an overflow, for example, e is the unit roundoff. The errors of two products of one input in one format may
-      differ by the factor 2^1.5 (:data:`mpgemm.experiments.standing.NOISE_BITS`).
+    * "fp64" and "fp32": ``2^1.5 e |A||B|``. For "fp64", e is the largest error over ``|A||B|`` of NumPy's FP64 product;
+      for "fp32", that of the FP32 baseline (:func:`mpgemm.experiments.methods.fp32_baseline`). If the error is below the
+      unit roundoff, or above 2^-10 (after an overflow, for example), e is the unit roundoff. The factor 2^1.5 is allowed
+      because the errors of two products of one input differ by as much (:data:`mpgemm.experiments.standing.NOISE_BITS`).
 
     A number of slices or moduli is proved if, in every element, the bound of the error of splitting the operands plus the
     result's own rounding is within the limit.

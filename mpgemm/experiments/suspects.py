@@ -50,7 +50,7 @@ class Whodunit(Result):
     tried : int
         Number of candidates that were tried.
     compared : int
-        Number of elements in the last comparison.
+        Number of elements of the result that were compared with the candidates that match.
     exact, nearest : tuple of Suspect
         Candidates that give every compared element, and the nearest other candidates, best first.
     chance : float

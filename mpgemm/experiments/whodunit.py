@@ -50,7 +50,7 @@ def whodunit(
 ) -> Whodunit:
     """Return the instructions, orders of k, recovery methods and CPU kernels that give a result bit for bit.
 
-    The result also states how many candidates are expected to match by chance.
+    The answer also states how many candidates are expected to match by chance.
 
     Parameters
     ----------

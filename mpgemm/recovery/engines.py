@@ -176,10 +176,10 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
     Parameters
     ----------
     engine : Engine, str or None
-        An engine; "arch:name" of the catalogue; a device or architecture ("a100" stands for its default instruction for the
-        method's word format, "h100/wgmma" names the path); "cpu:name" or another name of
-        :func:`tensorcore_models.hardware.engine`; "ieee" for an IEEE unit of the method's format; None for the method's
-        default.
+        An engine, or a name: "arch:name" of an instruction of the catalogue, a device or architecture, a name of
+        :func:`tensorcore_models.hardware.engine` such as "cpu:name", or "ieee" for an IEEE unit of the method's format. A
+        device such as "a100" stands for its default instruction for the method's words; "h100/wgmma" also names the path.
+        None means the method's default engine.
     method : RecoveryMethod
         The method that the engine must run.
 

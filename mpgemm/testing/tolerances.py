@@ -76,10 +76,10 @@ def tolerance(
 ) -> Tolerance:
     """Return the tolerance that a test of a kernel may use, with its derivation.
 
-    A kernel that computes as the model does never violates a certified tolerance (:mod:`mpgemm.bounds`). In the result, the
-    fields `relative` and `absolute` hold for any operands with the exponents of the data, or without data for any operands of
-    the formats; the fields `bound` and `certified` hold for the data. The statistical tolerance (field `statistical`) is
-    measured: errors of the model are sampled (:mod:`mpgemm.testing.sampled`).
+    A kernel that computes as the model does never violates a certified tolerance (:mod:`mpgemm.bounds`). The fields `relative`
+    and `absolute` of the result hold for any operands with the exponents of the data; without data they hold for any operands
+    of the formats. The fields `bound` and `certified` hold for the data alone. The field `statistical` is measured on samples
+    of the model's errors (:mod:`mpgemm.testing.sampled`).
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ def test_bad_input():
     for options, text in (
         ({"c": np.zeros(48)}, r"c has shape \(48,\), expected \(48, 40\), \(40,\)"),
         ({"epilogue": "mish"}, "expected names from relu"), ({"epilogue": "softcap"}, "softcap:C, a number above 0"),
-        ({"epilogue": "relu:2"}, "expected relu"), ({"epilogue": "residual"}, "residual= is not given, expected residual= if and only if"),
+        ({"epilogue": "relu:2"}, "expected relu"), ({"epilogue": "residual"}, "expected residual= if and only if"),
         ({"residual": d}, "without an epilogue"), ({"epilogue": (np.sin, -1)}, "Lipschitz"),
         ({"epilogue": "relu+residual", "residual": d[:3]}, "residual has shape"), ({"rows": 0}, "at least 1"),
     ):  # fmt: skip
