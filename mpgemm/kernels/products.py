@@ -43,7 +43,7 @@ class SplitTensor:
     exponents : Tensor of int32, shape (batch, rows or columns), or None
         Exponents of the powers of two by which rows of A or columns of B were multiplied.
     row : RecoveryMethod
-        Row of the method.
+        Method that splits the operands.
     method, scale, repair
         Arguments of :func:`mpgemm.kernels.split`.
     side : int
@@ -95,7 +95,7 @@ class TensorProduct:
     Attributes
     ----------
     row : RecoveryMethod
-        Row of the method.
+        Method that splits the operands.
     a, b : Tensor, shapes (batch, m, k) and (batch, k, n)
         Operands of any strides.
     c : Tensor, shape (batch, m, n), or None
