@@ -83,8 +83,8 @@ def _read(path: Path) -> tuple[dict, JudgedProduct, np.ndarray]:
     names = array_names(path)
     if not {"a", "b", "computed", "facts"} <= set(names):
         raise ValueError(
-            f"{path} holds the arrays {', '.join(names) or 'none'}, expected a, b, computed and facts; give a file that was "
-            "written for a result outside its bound"
+            f"{path} holds the arrays {', '.join(map(str, names)) or 'none'}, expected a, b, computed and facts; give a file "
+            "that was written for a result outside its bound"
         )
     try:
         facts = json.loads(read_array(path, "facts").tobytes())
