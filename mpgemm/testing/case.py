@@ -80,7 +80,7 @@ class KernelCase:
 
     @property
     def label(self) -> str:
-        """Return the name of what computes the sums."""
+        """Return the label of the engine that computes the sums."""
         return self.engine.label
 
     @property
@@ -90,7 +90,7 @@ class KernelCase:
 
     @property
     def attributed(self) -> tuple[RecoveryMethod | str, Engine] | None:
-        """Return the method and the engine to whose stages an element's error can be attributed; None if it cannot."""
+        """Return the method and engine with which :func:`mpgemm.attribute` divides an element's error; None if it cannot."""
         name = self.engine.formats[0].name
         same = name == self.engine.formats[1].name and name in {m.name for m in list_methods()}
         return None if self.scaling is not None or not same or name.startswith("e") else (name, self.engine)

@@ -156,7 +156,8 @@ def check_gemm(
         )
     if method is not None and computed.dtype in INTEGERS:
         raise ValueError(
-            f"got the method {method!r} with an output of {computed.dtype}: methods give floating-point results"
+            f"got the method {method!r} with an output of {computed.dtype}, expected a floating-point output: leave method "
+            "out, or give another out"
         )
     if computed.dtype in INTEGERS:
         allowed = {"scale_a", "scale_b"}
