@@ -95,8 +95,9 @@ class SharedOptions:
 
     terms: int = option(
         3, "products of words for each FP32 product: 1 multiplies the operands as they are, 4 includes low-low", (1, 3, 4),
-        help="number of cube products for each FP32 product (simulate: default 3; plan: all are compared, unless "
-        "--terms or --operand is given)",
+        help="number of products of words for each FP32 product: 1 (operands as they are), 3, or 4 (also low x "
+        "low). Default of simulate: 3, or 1 if --operand is given; plan compares all, unless --terms, "
+        "--operand or --mode is given",
     )  # fmt: skip
     buffering: Buffering = option(
         "double",
@@ -105,12 +106,14 @@ class SharedOptions:
     )
     mode: Mode = option(
         "termwise", "how the terms are combined and kept", MODES,
-        help="how the terms are combined (default termwise; plan also tries fused and keeps the faster one)",
+        help="how the terms are summed: termwise and fused keep a sum for each term (fused computes all terms at "
+        "once), termwise_inplace adds one term after the other into C, elementwise keeps one sum for all "
+        "terms (default termwise; plan also tries fused, which gives the same bits)",
     )  # fmt: skip
     operand: str = option(
         "fp16", "format of A and B on the cube; formats other than fp16 have one term", tuple(FORMATS),
-        help="format of A and B on the cube (default fp16); if given, the product has one term, unless fp16 is combined "
-             "with --terms or --mode",
+        help="format of A and B on the cube (default fp16). If it is given, the product has one term, unless it "
+        "is fp16 and --terms or --mode is given",
     )  # fmt: skip
     merge: Merge = option(
         "reduce",
@@ -118,32 +121,42 @@ class SharedOptions:
         MERGES,
     )
     layout: Layout = option(
-        "nz", "layout of A and B in memory, with one term: nz (fractals), nd (rows), nt (ND with B as N x K rows); the split "
-        "pass of several terms writes NZ words", LAYOUTS,
+        "nz", "layout of A and B in memory, for one term: nz (fractals), nd (rows), or nt (rows, with B stored "
+        "as N x K). The pass that splits operands for several terms always writes nz", LAYOUTS,
     )  # fmt: skip
     presplit: str = option(
-        "", "operands that were split into words earlier, such as weights; this changes times, not bits", PRESPLITS
+        "",
+        "operands that were split into words earlier, such as weights (default: none); this changes times, not bits",
+        PRESPLITS,
     )
     warm: bool = option(
         False,
-        "assume that A, B and C are in L2 at the start if they fit, as in a timing loop; has no effect on the "
-        "paper's kernel",
+        "assume that A, B and C are in L2 at the start if they fit, as in a timing loop; this has no effect on "
+        'the kernel "paper"',
     )
     dequantize: Dequantize = option(
         "", "unit that scales the int32 sums of int8 operands: fixpipe (or True) scales each column and writes 16-bit results, "
         "vector scales rows and columns, tile by tile; this changes times, and the computed product stays int32",
         DEQUANTIZES, nargs="?", const="fixpipe",
+        help="unit that scales the int32 sums of int8 operands: fixpipe (also --dequantize alone) scales each column and "
+        "writes 16-bit results, vector scales rows and columns, tile by tile (default: not scaled). This changes times; the "
+        "computed product stays int32",
     )  # fmt: skip
     unit_flag: bool = option(
         False,
-        "let FIXPIPE drain a tile fractal by fractal while the cube still fills it, and the cube fill the next tile "
-        "where fractals are drained",
+        "let FIXPIPE drain finished fractals of a tile while the cube still fills the other fractals, and let "
+        "the cube fill the next tile where fractals are drained",
     )
     template: Template = option(
-        "", "template of AscendC's Matmul with its scalar work: norm keeps one block of A and B in L1 and streams both in a "
-        "grid kernel, mdl keeps several blocks; templates change times, not bits", TEMPLATES,
+        "", "template of AscendC's Matmul, whose scalar work is counted: norm keeps one block of A and one of B "
+        "in L1 (a grid kernel then streams both operands), mdl keeps several blocks. Templates change times, "
+        "not bits", TEMPLATES,
     )  # fmt: skip
-    reseed_l0c: bool = option(False, "in each k group after the first, start L0C from C in place of 0")
+    reseed_l0c: bool = option(
+        False,
+        "load the sum from C into L0C before each further group of n_fused blocks, so that the chain continues "
+        "(default: each group starts from 0, and its sum is added to C)",
+    )
 
     def __post_init__(self):
         integer_fields(self, "terms")
@@ -202,28 +215,38 @@ class ScheduleOptions(SharedOptions):
     """`ScheduleOptions` lists the options of :func:`ascend.build_schedule`; None stands for the kernel's own choice."""
 
     split: int | None = option(
-        None, "number of slices of k; equivalent to a grid (1, split, 1) with no resident operand", metavar="COUNT"
+        None,
+        "number of slices of k; equivalent to a grid (1, split, 1) with no resident operand",
+        metavar="COUNT",
+        help="number of slices of k, which are summed separately; --merge joins their sums. Default of simulate: "
+        "1; plan tries several numbers",
     )
     grid: Grid | tuple[int, int, int] | None = option(
         None, "cores along m, k and n (--kernel grid or vector); with no resident operand (1, k, 1) deals tiles one by one to "
         "all cores. Default: one core for each panel, the rest along the streamed side", metavar="M,K,N",
-        help="cores along m, k and n (--kernel grid or vector)",
+        help="numbers of cores along m, k and n, with --kernel grid or vector. Default: one core for each panel of the resident"
+        " operand, the others along the streamed operand; without a resident operand, tiles go to all cores one by one",
     )  # fmt: skip
     resident: Resident | None = option(
         None,
-        "operand that stays in L1, with --kernel grid (default: none without a grid, else a); the paper's "
-        "kernel always keeps a",
+        'operand that stays in L1, with the kernel "grid" (default: none without a grid, else a); the kernel '
+        '"paper" always keeps a',
         RESIDENTS,
     )
     swizzle: Swizzle | None = option(
         None, "order of the tiles if no operand is resident. Default: <3, 0> for m >= n and <3, 1> for m < n, as CATLASS "
         "advises. If each core owns a rectangle, <1, 0> walks it row by row (default), <1, 1> column by column",
-        metavar="OFFSET,DIRECTION", help="order of the tiles if no operand is resident (with --grid: 1,0 or "
-        "1,1); aswt is CATLASS's order that cuts the last tiles",
+        metavar="OFFSET,DIRECTION", help="order of the tiles, if no operand is resident. Without --grid, tiles "
+        "are taken in bands of OFFSET rows (DIRECTION 0) or columns (DIRECTION "
+        "1) of tiles: default 3,0 if M >= N, else 3,1. With --grid, each core "
+        "takes its own tiles row by row (1,0, the default) or column by column "
+        "(1,1). aswt is the adaptive order of CATLASS, which divides the last "
+        "tiles among all cores",
     )  # fmt: skip
     n_fused: int | None = option(
-        None, "number of blocks of bk in a k group (default: the most that fit L1; a grid kernel then takes the fewest "
-        "blocks with which the number of groups stays the same)", metavar="COUNT",
+        None, "number of blocks along k that L0C sums before the sum goes to C. Default: as many as L1 holds of "
+        'the resident operand, in the kernel "grid" divided into nearly equal groups; without a resident '
+        "operand all of k", metavar="COUNT",
     )  # fmt: skip
     depth: int | None = option(
         None,

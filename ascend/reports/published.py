@@ -191,8 +191,8 @@ _LAUNCH = "the call multiplies little, and the model does not include the other 
 _PREFILL = "not explained; a product of the same weights with 512 rows in place of 128 takes longer than predicted"
 _EIGHT = "not explained; products with half and a quarter as many tiles of the same size are predicted within 4 %"
 _WIDENED = (
-    "it is not known into which blocks the library divides weights that vector units widen; "
-    "in the model a piece of a row costs only the time of its own bytes"
+    "it is not known into which blocks the library divides B when vector units convert it; "
+    "the model assumes that a load of a part of a row costs only the time of its bytes"
 )
 _TALL = "not explained; all other products with at most as many rows are predicted within 15 %"
 MEASUREMENTS = (

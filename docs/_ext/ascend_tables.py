@@ -107,9 +107,10 @@ def published_of(found: list[PredictedTime]) -> str:
             far.append(f"- {m.name}, {m.m} x {m.k} x {m.n} ({c.error:+.0%}): {m.remark}.")
     new, old = (spread([c for c in found if c.measurement.fitted == fitted]) for fitted in (False, True))
     off = (
-        f"{new.rows} rows were not used in a fit: their times are off by {new.time:.1%} (root mean square of the logarithm), "
-        f"the busy ratios of all pipes by {new.busy:.3f}, and those of the scalar unit alone by {new.scalar:.3f}. For the "
-        f"{old.rows} fitted rows these errors are {old.time:.1%}, {old.busy:.3f} and {old.scalar:.3f}. "
+        f"{new.rows} rows were not used in a fit. The rms errors of their predictions are {new.time:.1%} for times (logarithm "
+        f"of predicted over published), {new.busy:.3f} for the busy ratios of all pipes, and {new.scalar:.3f} for those of the "
+        f"scalar unit alone. For the {old.rows} fitted rows these errors are {old.time:.1%}, {old.busy:.3f} and "
+        f"{old.scalar:.3f}. "
         f"The following rows are more than {FAR_OFF:.0%} off, with the reason if it is known:"
     )
     return "\n".join([*rows, "", "Busy ratios of the pipes, published / predicted:", "", *busy, "", off, "", *far])

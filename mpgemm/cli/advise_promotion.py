@@ -20,7 +20,10 @@ SUMMARY = "find how often a kernel should add partial sums outside of the matrix
 EXAMPLES = (
     ("A.npy B.npy --engine h100", "error, bound and cost of every interval"),
     ("--engine h100 --wanted 1e-4 --shape 1 7168 64", "the interval that a wanted error needs"),
-    ("--engine a100 --operands half --distribution uniform_nonnegative --repeats 8", "one answer from eight seeds"),
+    (
+        "--engine a100 --operands half --distribution uniform_nonnegative --repeats 8",
+        "one recommendation from eight seeds",
+    ),
 )
 
 
@@ -28,33 +31,49 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     source = add_matrix_arguments(parser, "normal 64 x 4096 x 64")
     source.add_argument(
-        "--repeats", type=int, default=1, metavar="N", help="number of seeds whose results are combined (default 1)"
+        "--repeats",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of seeds, from --seed on; for several, each error is given as the median, the smallest and "
+        "the largest (default 1)",
     )
     parser.goes_without(("--repeats",), ("files", "--shipped"), "matrices that are drawn")
     parser.at_least(1, "--repeats")
     add = parser.add_argument
-    add("--engine", default="h100", help="device (default h100), path (h100/mma) or arch:name")
+    add(
+        "--engine",
+        default="h100",
+        help="matrix unit: a device, a device's path (h100/mma) or an instruction (arch:name); default h100",
+    )
     add(
         "--operands",
         dest="format",
         metavar="FORMAT",
-        help="format of the operands on a device's unit (default: fp8 if the unit has it, else fp16)",
+        help="format of the operands, if --engine is a device (default: fp8 if its unit has it, else fp16)",
     )
     add(
         "--wanted",
         type=float,
         metavar="ERROR",
-        help="largest relative error of the sums that you accept (Frobenius norm)",
+        help="largest relative error (Frobenius norm) of the sums that you accept. Default: twice the smallest "
+        "error that an interval reaches, or a quarter of the error of rounding the operands, if that is "
+        "larger",
     )
     add(
         "--intervals",
         nargs="+",
         type=int,
         metavar="Q",
-        help="intervals to compare: numbers of products between two additions outside of the unit (default 16, 32, ..., 4096)",
+        help="intervals to compare: numbers of products between two additions to a sum outside of the unit "
+        "(default 16, 32, 64, ..., 4096)",
     )
-    add("--no-scale", action="store_true", help="do not scale operands before they are rounded to a narrow format")
-    add("--json", action="store_true", help="print JSON")
+    add(
+        "--no-scale",
+        action="store_true",
+        help="do not multiply operands by powers of two before they are rounded to a narrow format (default: scaled)",
+    )
+    add("--json", action="store_true", help="print the result as JSON")
     add("--quiet", action="store_true", help="do not show progress on the terminal")
 
 

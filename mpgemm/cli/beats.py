@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="METHOD",
         help="method that must be nearer to the exact result: NAME or NAME:OPTION=VALUE,...",
     )
-    add("worse", metavar="OTHER", help="method that must be farther from the exact result")
+    add("worse", metavar="OTHER", help="method that must be farther from the exact result, written in the same way")
     add("--engine", help="instruction or device that runs both methods (default: that of the first method)")
     add("--k", type=int, help="length of the dot product (default: one k step of the engine)")
     add(
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=(-30, 14),
         metavar=("LOW", "HIGH"),
-        help="smallest and largest exponent of c, base 2 (default -30 14)",
+        help="smallest and largest exponent of the addend c, base 2 (default -30 14)",
     )
     add_options(parser)
 

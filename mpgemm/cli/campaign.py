@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 QUESTION = "look into a unit"
 SUMMARY = "compare this machine's GPU with the models: units, emulation, kernels, functions, libraries, times"
 EXAMPLES = (
-    ("--out campaign --budget 600", "everything, in ten minutes; run again to go on"),
+    ("--out campaign --budget 600", "all parts, within ten minutes; the same command continues what is not finished"),
     ("units functions --out campaign --budget 120", "two of its parts"),
 )
 
@@ -35,7 +35,7 @@ def add_arguments(parser: Parser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="folder for rows, vectors, tables and logs; existing results in it are kept",
+        help="folder for rows, vectors, tables and logs; results that it already holds are kept",
     )
     add(
         "--budget",
@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
         "--experiments",
         type=Path,
         metavar="FILE",
-        help="JSON file of experiments that distinguish models, which the part units runs",
+        help="JSON file of experiments that distinguish models; the part units runs them (default: none)",
     )
     add("--json", action="store_true", help="print JSON instead of tables")
     parser.at_least(1, "--processes")
@@ -83,8 +83,8 @@ def _check(args: Namespace) -> None:
 
         if args.parts and "units" not in args.parts:
             raise ValueError(
-                "--experiments has an effect only on the part units, which is not asked for: add units, or leave "
-                "--experiments out"
+                f"--experiments has an effect only on the part units, got the parts {', '.join(args.parts)}: add "
+                "units, or leave --experiments out"
             )
         load_experiments(args.experiments)
 

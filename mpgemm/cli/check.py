@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mpgemm.cli.common.operand_options import (
@@ -30,7 +31,10 @@ EXAMPLES = (
         "scaled.npy A.npy B.npy --scale-a SA.npy --scale-b SB.npy --promote-every 128",
         "a kernel with scales, which adds the unit's sums to FP32 sums after every 128 products",
     ),
-    ("out.pt:y layer.safetensors:x W.npy --operands e4m3fn", "tensors by their names; encodings of a format"),
+    (
+        "out.pt:y layer.safetensors:x W.npy --operands e4m3fn",
+        "tensors are named after a colon; the files of A and B hold encodings of e4m3fn",
+    ),
     (
         "dx.npy DY.npy W8.npy --operands e5m2,e4m3fn --out-format bf16",
         "operands of two formats, and a result stored as encodings",
@@ -70,83 +74,99 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("out", metavar="OUT", help="the kernel's result: a file, or FILE:TENSOR of .npz, .safetensors, .pt")
     for name in "ab":
-        add(name, nargs="?", metavar=name.upper(), help=f"matrix file: {name.upper()}")
-    add("--engine", help="device (h100), path (h100/mma) or arch:name (default h100; with --method, the method's own)")
+        add(name, nargs="?", metavar=name.upper(), help=f"matrix file of {name.upper()}")
     add(
-        "--method",
-        metavar="NAME",
-        help="recovery method that the kernel computes from FP32 or FP64 operands, such as sgemm_cube or sgemm_cube:terms=4",
+        "--engine",
+        help="matrix unit that the kernel uses: a device (h100), a device's path (h100/mma) or an instruction (arch:name); "
+        "default h100, with --method the default engine of the method",
     )
     add(
-        "--operands",
-        dest="format",
-        metavar="FORMAT",
-        help="format of the operands, or those of A and B (e5m2,e4m3fn); needed if the files do not state it, because they "
-        "hold encodings (unsigned integers, |V1 of numpy) or float32 values",
-    )
-    add("--out-format", metavar="FORMAT", help="format of OUT where its file holds encodings")
-    add("--c", metavar="FILE", help="C, added to the product: a matrix, or a bias for each column (n) or row (m x 1)")
+        "--method", metavar="NAME",
+        help="recovery method that the kernel computes from FP32 or FP64 operands, such as sgemm_cube or sgemm_cube:terms=4 "
+        "(default: none, but the plain product)",
+    )  # fmt: skip
     add(
-        "--epilogue",
-        metavar="NAME",
-        help="functions that the kernel applies to the product, joined by +: relu, silu, gelu_tanh, gelu_erf, "
-        "leaky_relu:SLOPE, softcap:C, swiglu, residual",
-    )
-    add("--residual", metavar="FILE", help="matrix that is added after the epilogue")
-    add("--alpha", type=float, default=1.0, metavar="X", help="factor of the product, in FP32 (default 1)")
-    add("--beta", type=float, default=1.0, metavar="X", help="factor of C, in FP32 (default 1)")
+        "--operands", dest="format", metavar="FORMAT",
+        help="format of A and B, or one format for each (e5m2,e4m3fn). It is needed if the files do not state it, "
+        "because they hold encodings (unsigned integers, |V1 of numpy) or float32 values",
+    )  # fmt: skip
+    add("--out-format", metavar="FORMAT", help="format of OUT, if its file holds encodings (default: that of the file)")
+    _add_epilogue_arguments(add)
     add(
-        "--input-rounding",
-        metavar="MODE",
-        help="how the kernel's library rounds operands to the unit's format: rne, rna, rz, ... (tf32: cuBLAS takes "
-        "rne on an H100 and rna on GPUs of 2020, Triton's tl.dot rz)",
-    )
-    add("--rows", type=int, metavar="N", help="check only N rows, evenly spread")
+        "--input-rounding", metavar="MODE",
+        help="rounding of operands to the unit's format, if the kernel's library rounds them: rne, rna, rz, ... For "
+        "tf32, cuBLAS rounds by rne on an H100 and by rna on GPUs of 2020, Triton's tl.dot by rz (default: operands "
+        "have the format already)",
+    )  # fmt: skip
     add(
-        "--ends",
-        nargs="+",
-        type=int,
-        metavar="ROW",
-        help="for a grouped product, where B holds one matrix for each expert: for each expert, the row of A before which "
-        "its rows end",
-    )
+        "--rows", type=int, metavar="N",
+        help="check only N rows of OUT, evenly spread; with --attention, N queries of each head (default: all)",
+    )  # fmt: skip
+    add(
+        "--ends", nargs="+", type=int, metavar="ROW",
+        help="for a grouped product, where B holds one matrix for each expert: the number of the first row of A after "
+        "the rows of each expert",
+    )  # fmt: skip
     add_scale_arguments(parser)
     add_order_arguments(parser)
     add_attention_arguments(parser, ("a", "b", "--method", *_OF_PRODUCTS))
     parser.goes_without(("--zero-a", "--zero-b", "--zero-out", "--scale-out"), ("--ends",))
-    parser.goes_without(_OF_PLAIN_PRODUCTS, ("--method",), "recovery methods")
+    parser.goes_without(_OF_PLAIN_PRODUCTS, ("--method",), "plain products")
+    _add_integer_arguments(parser)
+    parser.add_argument(
+        "--plot", metavar="FILE", help="write a picture that shows the places of the wrong elements (.png, .pdf, .svg)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _add_epilogue_arguments(add: Callable[..., argparse.Action]) -> None:
+    """Add the options of C and of the operations after the sum."""
+    add(
+        "--c", metavar="FILE",
+        help="file of C, which is added to the product: a matrix, or a bias for each column (n elements) or each row (m "
+        "x 1)",
+    )  # fmt: skip
+    add(
+        "--epilogue", metavar="NAME",
+        help="functions that the kernel applies to the product, in order and joined by +: relu, silu, gelu_tanh, "
+        "gelu_erf, leaky_relu:SLOPE, softcap:C, swiglu, and at the end residual, which adds the matrix of "
+        "--residual (default: none)",
+    )  # fmt: skip
+    add("--residual", metavar="FILE", help="file of the matrix that the residual of --epilogue adds")
+    add("--alpha", type=float, default=1.0, metavar="X", help="factor of the product, in FP32 (default 1)")
+    add("--beta", type=float, default=1.0, metavar="X", help="factor of C, in FP32 (default 1)")
+
+
+def _add_integer_arguments(parser: Parser) -> None:
+    """Add the options of integer outputs: zero points and a scale."""
     integers = parser.add_argument_group("outputs of integers")
     add = integers.add_argument
     for name in ("zero-a", "zero-b", "zero-out"):
-        add(f"--{name}", type=int, metavar="Z", help=f"zero point of {name[5:].upper()}")
-    add("--scale-out", type=float, metavar="X", help="scale of an 8-bit output")
-    parser.add_argument("--plot", metavar="FILE", help="write a picture of the wrong elements (.png, .pdf, .svg)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+        add(f"--{name}", type=int, metavar="Z", help=f"integer that stands for zero in {name[5:].upper()} (default 0)")
+    add(
+        "--scale-out", type=float, metavar="X",
+        help="scale of an 8-bit OUT, by which the scaled sum is divided before it is rounded",
+    )  # fmt: skip
 
 
 def add_order_arguments(parser) -> None:
     """Add the options that say in which order the kernel sums k."""
     add = parser.add_argument
     add(
-        "--splits",
-        type=int,
-        default=1,
-        metavar="S",
-        help="largest number of chains into which the kernel splits k; their sums are added outside of the unit (default 1)",
-    )
+        "--splits", type=int, default=1, metavar="S",
+        help="largest number of chains into which the kernel splits k; the sums of the chains are added outside of the "
+        "unit (default 1)",
+    )  # fmt: skip
     add(
-        "--k-order",
-        metavar="ORDER",
-        help="order in which the kernel sums k: sequential, split_k:S, sliced_k:S, or "
-        "any (the unit's steps in any order)",
-    )
+        "--k-order", metavar="ORDER",
+        help="order in which the kernel sums k: sequential (one chain), split_k:S (S slices of k), sliced_k:S (S chains, "
+        "each of every S-th step), or any (the unit's steps in any order); default sequential",
+    )  # fmt: skip
     add(
-        "--promote-every",
-        metavar="N|LEAST:MOST",
-        help="number N of products after which the kernel adds the unit's sum to an FP32 sum outside of the unit; LEAST:MOST "
-        "if only "
-        "a range of N is known",
-    )
+        "--promote-every", metavar="N|LEAST:MOST",
+        help="number of products after which the kernel adds the unit's sum to an FP32 sum outside of the unit, or the "
+        "least and the largest number that is possible (default: never)",
+    )  # fmt: skip
 
 
 #: Advice on faults that no tolerance sees.

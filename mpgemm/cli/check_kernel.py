@@ -43,12 +43,17 @@ def add_arguments(parser: Parser) -> None:
     )
     own = parser.add_argument_group("your own kernel").add_argument
     own("--entry", metavar="NAME", help="name of the kernel, or of the function that launches it")
-    own("--cores", type=int, metavar="COUNT", help="number of blocks with which the kernel is launched")
+    own(
+        "--cores",
+        type=int,
+        metavar="COUNT",
+        help="number of blocks (one for each core) with which the kernel is launched",
+    )
     own(
         "--arguments",
         metavar="NAMES",
-        help="the kernel's arguments in order: a, b and c stand for the matrices, other words are passed as they "
-        "are (default c,a,b)",
+        help="the kernel's arguments in order, separated by commas: a, b and c stand for the matrices, other "
+        "words are passed as they are (default c,a,b)",
     )
     own(
         "--operand",
@@ -57,8 +62,8 @@ def add_arguments(parser: Parser) -> None:
     )
     own("--layout", choices=("nd", "nt"), help="nd: B has K rows of N elements; nt: N rows of K elements (default nd)")
     own("--chip", metavar="NAME", help="chip whose buffer sizes are assumed (default 910B3)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random elements (default 0)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random elements of A and B (default 0)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -81,7 +86,8 @@ def run(args: argparse.Namespace) -> Output:
     else:
         if len(args.size) != 3 or args.entry is None or args.cores is None:
             raise ValueError(
-                "a kernel without a record of its plan needs M K N, --entry NAME and --cores COUNT: give all three"
+                f"{path} is a kernel without a record of its plan, which needs M K N, --entry NAME and --cores "
+                "COUNT: give all three"
             )
         m, k, n = args.size
         kernel = OwnKernel(

@@ -30,7 +30,7 @@ EXAMPLES = (
     ("A.npy B.npy --engines a100 h100", "the cheapest method that reaches FP32 on each engine"),
     (
         "A.npy B.npy --methods 3xTF32 bf16x9 ootomo --bits 20",
-        "the cheapest method with at least 20 bits; frameworks call their methods 3xTF32 or bf16x9",
+        "the cheapest of three methods with at least 20 bits; 3xTF32 and bf16x9 are names from frameworks",
     ),
     (
         "--methods markidis ootomo --engines h100 --distribution normal --shape 32 4096 32 --bounds",
@@ -61,17 +61,27 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         action="extend",
         metavar="ENGINE",
-        help="engines: devices (a100), paths (h100/wgmma), instructions (arch:name), ieee, or default (the default engine of "
-        "each method)",
+        help="engines: devices (a100), paths (h100/wgmma), instructions (arch:name), ieee, or default, which "
+        "stands for the default engine of each method (default: a100 h100)",
     )
-    add("--bits", type=float, metavar="N", help="also recommend the cheapest method with at least N bits")
+    add(
+        "--bits",
+        type=float,
+        metavar="N",
+        help="also recommend the cheapest method whose result has at least N bits of accuracy",
+    )
     add(
         "--rates", nargs="+", default=[], metavar="ENGINE=TFLOPS",
         help="peak rates of engines in TFLOP/s, in place of the data sheets' rates, or for engines without a data sheet's rate",
     )  # fmt: skip
-    add("--bounds", action="store_true", help="show deterministic bounds beside the errors")
+    add("--bounds", action="store_true", help="show deterministic bounds of the errors beside the measured errors")
     add("--strict", action="store_true", help="stop with an error if an element exceeds the range of the word format")
-    add("--overflow", choices=("inf", "saturate"), help="value of a word that overflows (default: the engine's rule)")
+    add(
+        "--overflow",
+        choices=("inf", "saturate"),
+        help="value of a word that overflows: inf, or saturate for the format's largest finite value (default: the "
+        "engine's rule)",
+    )
     add_input_arguments(parser, "uniform_symmetric and ootomo_type1, 64 256 64")
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)

@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "shell",
         choices=SHELLS,
-        help="your shell: bash and zsh load the script by source <(mpgemm completion bash), fish by mpgemm completion fish | "
-        "source",
+        help="shell for which the script is printed. bash loads it by source <(mpgemm completion bash), zsh by "
+        "source <(mpgemm completion zsh), fish by mpgemm completion fish | source",
     )
 
 

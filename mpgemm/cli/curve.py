@@ -27,10 +27,16 @@ if TYPE_CHECKING:
     from mpgemm.experiments.outcome import Context, Outcome
 
 QUESTION = "compare corrections"
-SUMMARY = "draw errors of methods against k, exponent or condition number, with their spread"
+SUMMARY = "draw errors of methods against k, exponent or condition number, with their spread over seeds"
 EXAMPLES = (
-    ("--over k 16 65536 --methods markidis@h100 ootomo@h100 fp32 --out out", "a picture with bands, PNG and SVG"),
-    ("--over condition 1 1e12 --precision fp64 --methods fp64 ozaki_int8:slices=8@h100", "emulated FP64 beside DGEMM"),
+    (
+        "--over k 16 65536 --methods markidis@h100 ootomo@h100 fp32 --out out",
+        "a picture of errors against k, in which bands show the smallest and largest error of the seeds",
+    ),
+    (
+        "--over condition 1 1e12 --precision fp64 --methods fp64 ozaki_int8:slices=8@h100",
+        "errors of emulated FP64 beside those of DGEMM, against the condition number",
+    ),
 )
 
 #: Default methods: two that differ in where they add partial sums, on two kinds of units, and FP32.
@@ -44,35 +50,41 @@ def add_arguments(parser: Parser) -> None:
     what = parser.add_argument_group("what to draw")
     add = what.add_argument
     add(
-        "--over",
-        nargs=3,
-        default=["k", "16", "16384"],
-        metavar=("AXIS", "LOW", "HIGH"),
-        help=f"axis ({', '.join(AXES)}) with its smallest and largest value (default k 16 16384)",
-    )
+        "--over", nargs=3, default=["k", "16", "16384"], metavar=("AXIS", "LOW", "HIGH"),
+        help="axis with its smallest and largest value: k, exponent (base 2, of the operands' elements), or condition "
+        "(|A||B| / |AB|, or the condition number of A if --distribution is conditioned); default k 16 16384",
+    )  # fmt: skip
     add("--points", type=int, default=6, metavar="N", help="number of values on the axis (default 6)")
     add(
-        "--methods",
-        nargs="+",
-        default=list(METHODS),
-        metavar="METHOD@ENGINE",
-        help=f"methods to draw: names of evaluate --methods, fp32, fp64 (default {' '.join(METHODS)})",
-    )
-    add("--distribution", metavar="NAME", help=f"distribution of the operands: {', '.join(matrices.DISTRIBUTIONS)}")
-    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
+        "--methods", nargs="+", default=list(METHODS), metavar="METHOD@ENGINE",
+        help="methods to draw, named as for evaluate --methods; fp32 adds in chains of 256 products (default "
+        f"{' '.join(METHODS)})",
+    )  # fmt: skip
+    add(
+        "--distribution", metavar="NAME",
+        help="distribution of the operands (default uniform_symmetric; for --over condition ill_conditioned): "
+        f"{', '.join(matrices.DISTRIBUTIONS)}",
+    )  # fmt: skip
+    add(
+        "--param", nargs="+", default=[], metavar="KEY=VALUE",
+        help="parameters of the distribution, such as exponent=-3 for uniform_symmetric (default: its own values)",
+    )  # fmt: skip
     add("--precision", choices=("fp32", "fp64"), default="fp32", help="number format of the operands (default fp32)")
     sizes = " ".join(map(str, CURVE_SHAPE))
     add(
-        "--shape",
-        nargs=3,
-        type=int,
-        default=list(CURVE_SHAPE),
-        metavar=("M", "K", "N"),
+        "--shape", nargs=3, type=int, default=list(CURVE_SHAPE), metavar=("M", "K", "N"),
         help=f"sizes of the product (default {sizes}; --over k replaces K)",
-    )
-    add("--seed", type=int, default=0, help="first seed (default 0)")
-    add("--repeats", type=int, default=5, help="number of seeds; the band shows their spread (default 5)")
-    add("--no-bounds", action="store_true", help="do not draw the probabilistic (99 %%) and the deterministic bound")
+    )  # fmt: skip
+    add("--seed", type=int, default=0, help="first seed of the operands (default 0)")
+    add(
+        "--repeats", type=int, default=5,
+        help="number of seeds; the curve is the median of their errors, and the band reaches from the smallest to the "
+        "largest error (default 5)",
+    )  # fmt: skip
+    add(
+        "--no-bounds", action="store_true",
+        help="do not draw the bounds of the errors: the probabilistic (99 %%) and the deterministic one",
+    )  # fmt: skip
     add_run_arguments(parser)
     add_output_arguments(parser)
 

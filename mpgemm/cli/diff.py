@@ -26,24 +26,25 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
     for name, text in (("a", "A"), ("b", "B"), ("c1", "the first GPU's result"), ("c2", "the second GPU's result")):
-        add(name, metavar=name.upper(), help=f"matrix file: {text}")
-    add("--gpus", nargs=2, required=True, metavar="GPU", help="the two devices that made the results")
+        add(name, metavar=name.upper(), help=f"matrix file of {text}")
+    add("--gpus", nargs=2, required=True, metavar="GPU", help="the devices that computed C1 and C2")
     add("--libraries", nargs=2, metavar="NAME[-VERSION]",
-                        help="library of each device, as for predict --library (default: one chain over k and split-k are "
-                        "tried)")  # fmt: skip
+                        help="library whose kernel ran on each device, named as for predict --library (default: "
+                        "one chain over k and several numbers of split-K slices are tried)")  # fmt: skip
     add(
         "--configs",
         nargs=2,
         default=["", ""],
         metavar="FIELD=VALUE,...",
-        help="configuration of each device's library, in the form of predict --config",
+        help="configuration of each device's library, written as for predict --config; an empty word for a "
+        "library without one",
     )
     parser.takes_empty = frozenset({"configs"})  # a library without configuration gets an empty word
     add_profile_arguments(parser, nargs=2)
     parser.goes_with(BESIDE, ("--profiles",))
     parser.goes_without(("--libraries",), ("--profiles",))
     options.add_format_arguments(parser, "that of C1's array, else that of A; fp8: bf16")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     parser.goes_with(("--configs",), ("--libraries",))
 
 
@@ -84,7 +85,8 @@ def _explain(args, index: int, a, b, fmt: str, out_format: str, bits) -> tuple[R
         recipes = [product.recipe for _, product in found if product.profile.formats[0] == fmt]
         if not recipes:
             raise ValueError(
-                f"{args.profiles[index]} has no row of these sizes for {fmt} operands: name another format with --operands"
+                f"{args.profiles[index]} has no row of m {m}, k {k}, n {n} with {fmt} operands: name another "
+                "format with --operands"
             )
     elif args.libraries is not None:
         config = options.parse_config([args.configs[index]])

@@ -41,9 +41,12 @@ QUESTION = "evaluate a scheme"
 SUMMARY = "measure the accuracy of SGEMM-cube and native GEMMs on files or generated matrices"
 EXAMPLES = (
     ("A.npy B.npy", "is SGEMM-cube accurate enough for these matrices?"),
-    ("W.safetensors X.npy --a-name layers.0.weight", "a tensor by its name"),
-    ("X.npy W.npy --transpose-b", "x @ W.T"),
-    ("--distribution normal --shape 64 1024 64 --repeats 3 --out out", "generated, three seeds, files in out"),
+    ("W.safetensors X.npy --a-name layers.0.weight", "A is the tensor of this name in its file"),
+    ("X.npy W.npy --transpose-b", "the product x @ W.T of a file of x and a file of W"),
+    (
+        "--distribution normal --shape 64 1024 64 --repeats 3 --out out",
+        "generated matrices of three seeds; results are written into out/",
+    ),
 )
 
 
@@ -54,38 +57,36 @@ def add_arguments(parser: Parser) -> None:
     add_method_arguments(what, "all of these")
     add_cube_arguments(what, "0 6 12 auto", "sequential and exact; the verdict uses sequential")
     add = what.add_argument
-    add("--block", metavar="BM,BK,BN", help="block sizes on the 910A (default: all of k in one chain)")
     add(
-        "--verify",
-        nargs="?",
-        const=16,
-        type=int,
-        metavar="N",
-        help="compare N sampled elements of the exact product with mpmath (default 16)",
-    )
+        "--block", metavar="BM,BK,BN",
+        help="sizes in elements of SGEMM-cube's blocks on the 910A, which determine where its chains along k end "
+        "(default: all of k in one chain)",
+    )  # fmt: skip
     add(
-        "--attention",
-        nargs=3,
-        metavar=("Q", "K", "V"),
-        help="evaluate the attention of one head, given by three matrix files, in place of A B",
-    )
+        "--verify", nargs="?", const=16, type=int, metavar="N",
+        help="compute N sampled elements of the exact product again with mpmath and compare them (N: default 16; without "
+        "--verify none)",
+    )  # fmt: skip
     add(
-        "--kv-tile",
-        nargs="+",
-        type=int,
-        metavar="N",
-        help="number of keys in a tile of FlashAttention (default: all, 64 and 128)",
-    )
+        "--attention", nargs=3, metavar=("Q", "K", "V"),
+        help="evaluate the attention of one head in place of A B, from matrix files of Q, K and V, on the devices of "
+        "--engine (default h100 a100)",
+    )  # fmt: skip
     add(
-        "--functions",
-        metavar="ARCH",
-        help="GPU whose exponentials and reciprocals are computed, bit for bit (default: correctly rounded functions)",
-    )
+        "--kv-tile", nargs="+", type=int, metavar="N",
+        help="numbers of keys in a tile of FlashAttention, each evaluated by itself (default: all keys; also 64 and 128 "
+        "if there are more keys)",
+    )  # fmt: skip
     add(
-        "--attention-kernel",
-        choices=("plain", "triton"),
-        help="attention kernel whose order of row sums and rounding of the arguments of exp are computed",
-    )
+        "--functions", metavar="ARCH",
+        help="device or architecture of the GPU, whose special-function unit's 2^x and 1/x are computed bit for bit "
+        "(default: correctly rounded FP32 values)",
+    )  # fmt: skip
+    add(
+        "--attention-kernel", choices=("plain", "triton"),
+        help="attention kernel that is reproduced: plain adds the row sums of the softmax from the left; triton adds "
+        "them and rounds the arguments of exp as Triton's kernels do (default plain)",
+    )  # fmt: skip
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
     parser.at_least(1, "--verify")
@@ -100,8 +101,9 @@ def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
         "--methods",
         nargs="+",
         metavar="NAME",
-        help=f"methods to evaluate: {', '.join(NAMED_METHODS)} (default {default}); also {', '.join(ON_REQUEST)}; "
-        "recovery methods as METHOD or METHOD@ENGINE; and engines as engine:ARCH:INSTRUCTION",
+        help=f"methods to evaluate: {', '.join(NAMED_METHODS)} (default {default}). On request also "
+        f"{', '.join(ON_REQUEST)}, recovery methods as METHOD or METHOD@ENGINE, and engines as "
+        "engine:ARCH:INSTRUCTION",
     )
     what.add_argument(
         "--engine",
@@ -110,7 +112,8 @@ def add_method_arguments(what: argparse._ArgumentGroup, default: str) -> None:
         action="extend",
         default=[],
         metavar="ENGINE",
-        help="also evaluate matrix engines: devices (a100: its FP16 instruction) or instructions (arch:name)",
+        help="evaluate these matrix engines as well: a device (a100 stands for its FP16 instruction) or an "
+        "instruction (arch:name)",
     )
 
 
@@ -118,25 +121,21 @@ def add_cube_arguments(what: argparse._ArgumentGroup, scale_exponents: str, step
     """Add the options that say how SGEMM-cube runs."""
     add = what.add_argument
     add(
-        "--orders",
-        nargs="+",
-        choices=ORDERS,
-        help="orders in which SGEMM-cube adds its terms (default elementwise termwise)",
-    )
+        "--orders", nargs="+", choices=ORDERS,
+        help="orders in which SGEMM-cube adds its terms: elementwise (all terms in one sum), termwise (one sum for each "
+        "term, added at the end), termwise_inplace (one term after the other into C); default elementwise termwise",
+    )  # fmt: skip
     add(
-        "--scale-exponents",
-        nargs="+",
-        type=_scale_exponent,
-        metavar="S_B",
-        help=f'exponents s_b: SGEMM-cube scales the second word by 2^s_b; integers or "auto" (default {scale_exponents})',
-    )
+        "--scale-exponents", nargs="+", type=_scale_exponent, metavar="S_B",
+        help="exponents s_b: SGEMM-cube multiplies the second word of each operand by 2^s_b. Integers, or auto for an "
+        f"exponent that follows from the operand's elements (default {scale_exponents})",
+    )  # fmt: skip
     add(
-        "--step-orders",
-        nargs="+",
-        choices=STEP_ORDERS,
-        help="how a cube step of 16 products rounds: sequential (after every product, as PTO-ISA states), pairwise, or exact "
-        f"(once a step, which fits the paper's figure 9); no measurement is published (default {step_orders})",
-    )
+        "--step-orders", nargs="+", choices=STEP_ORDERS,
+        help="rounding inside of a cube step of 16 products: sequential (after every product, as PTO-ISA states), "
+        "pairwise (every sum of a binary tree), or exact (once at the end, which fits figure 9 of the SGEMM-cube "
+        f"paper). No measurement is published (default {step_orders})",
+    )  # fmt: skip
 
 
 def _scale_exponent(text: str) -> int | str:
@@ -463,8 +462,9 @@ def check_attention(args: argparse.Namespace) -> None:
     others = ("files", "shipped", "distribution", "methods", "c", "shape")
     given = [name for name in others if args.attention and getattr(args, name, None)]
     if given:
+        shown = ", ".join(f"--{name}" for name in given)
         raise ValueError(
-            f"--attention names its own matrices, so {', '.join(given)} has no effect: leave {', '.join(given)} out"
+            f"--attention evaluates one head on its own matrices, got {shown}, which it would ignore: leave {shown} out"
         )
 
 

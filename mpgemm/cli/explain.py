@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 QUESTION = "debug a kernel"
 SUMMARY = "show one dot product step by step, and where its error comes from"
 EXAMPLES = (
-    ("", "Valpey et al., table 5: every step and every bit"),
+    ("", "the dot product of Valpey et al., table 5: every step and every bit"),
     ("ootomo --engine a100 --a 1.5 2 --b 0.25 3", "your own dot product"),
     ("markidis --files A.npy B.npy --element 3 7 --attribution-only", "where one result's error comes from"),
     ("--engine a100 h100 --distribution normal --k 1024", "why do two GPUs differ?"),
     ("--function ex2 0.7", "an exponential inside a GPU's special-function unit"),
-    ("fp16 --engine v100 --a 1 -1e-3 2^-12 --b 1 1 1/3", "numbers in any notation"),
+    ("fp16 --engine v100 --a 1 -1e-3 2^-12 --b 1 1 1/3", "numbers as decimals, powers of two and fractions"),
 )
 
 
@@ -38,28 +38,30 @@ def add_arguments(parser: Parser) -> None:
         "method",
         metavar="METHOD",
         nargs="?",
-        help="method, with options such as ootomo:terms=4 (default ootomo; with two engines, their plain product)",
+        help="method that computes the dot product, with options as in ootomo:terms=4 (default ootomo; with two "
+        "engines, the plain product of their format)",
     )
     add(
         "--engine",
         nargs="+",
         default=[],
         metavar="ENGINE",
-        help="engine: a device, an instruction (arch:name), or ieee (default: the default engine of the method); give two to "
-        "compare them",
+        help="engine: a device, an instruction (arch:name), or ieee (default: the default engine of the method). "
+        "Two engines are compared",
     )
     add(
         "--operands",
         dest="format",
         metavar="FORMAT",
-        help="format of the plain product's operands: half, bf16, tf32, fp8, ...",
+        help="format of the operands of a plain product, without a recovery method: half, bf16, tf32, fp8, ...",
     )
     _add_dot_product(parser.add_argument_group("dot product (default: Valpey et al., table 5)"))
     add(
         "--function",
         nargs="+",
         metavar="WORD",
-        help="explain a special function of one or two numbers instead: ex2 0.7, div.full.f32 1 3 (--function list lists them)",
+        help="explain in place of a dot product a special function of one or two numbers: ex2 0.7, div.full.f32 "
+        "1 3 (--function list lists them)",
     )
     add(
         "--all",
@@ -67,7 +69,7 @@ def add_arguments(parser: Parser) -> None:
         help="show every step of a long dot product, not only the steps that contribute to the error",
     )
     add("--attribution-only", action="store_true", help="show only where the error comes from")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     parser.goes_with(("--scale-a", "--scale-b"), ("--a", "--files", "--distribution"))
     parser.goes_without(("--scale-a", "--scale-b"), ("method", "--c", "--attribution-only", "--all"))
     parser.goes_without(("--operands",), ("method",))
@@ -88,10 +90,20 @@ def _add_dot_product(source: argparse._ArgumentGroup) -> None:
     add(
         "--c",
         metavar="X|FILE|NAME",
-        help="addend c: a number; with --files or --distribution also a matrix file or a distribution",
+        help="number c that is added; with --files or --distribution also a matrix file or a distribution, whose "
+        "element at --element is taken",
     )
-    add("--files", nargs=2, metavar="FILE", help="take the row and the column of --element from files of A and B")
-    add("--distribution", metavar="NAME", help="take the row and the column of --element from generated A and B")
+    add(
+        "--files",
+        nargs=2,
+        metavar="FILE",
+        help="matrix files of A and B, from which the row and the column of --element are taken",
+    )
+    add(
+        "--distribution",
+        metavar="NAME",
+        help="distribution from which A and B are drawn; the row and the column of --element are taken",
+    )
     add("--k", type=int, help="length of a generated dot product (default 8)")
     add("--seed", type=int, default=0, help="seed of a generated dot product (default 0)")
     add(
@@ -99,7 +111,8 @@ def _add_dot_product(source: argparse._ArgumentGroup) -> None:
         nargs=2,
         type=int,
         metavar=("I", "J"),
-        help="row and column of the explained element of the product (default 0 0; with two engines, the first that differs)",
+        help="row and column of the element of the product that is explained (default 0 0; with two engines, the "
+        "first element that differs)",
     )
     add_scale_arguments(source)
 
@@ -171,7 +184,8 @@ def _scaled(args, name: str) -> Output:
     i, j = args.element or (0, 0)
     if not (0 <= i < a.shape[0] and 0 <= j < b.shape[1]):
         raise ValueError(
-            f"--element {i} {j} is outside the {a.shape[0]} x {b.shape[1]} product: give a smaller row and column"
+            f"--element {i} {j} is outside the {a.shape[0]} x {b.shape[1]} product, whose rows and columns count from 0: "
+            "give a smaller row and column"
         )
     scaling = read_scales(**scales_of(args), m=a.shape[0], k=a.shape[1], n=b.shape[1], unit=engine)
     assert scaling is not None
@@ -217,7 +231,8 @@ def _operands(args):
     i, j = _element(args, matrix_a, matrix_b, matrix_c, c)
     if not (0 <= i < matrix_a.shape[0] and 0 <= j < matrix_b.shape[1]):
         raise ValueError(
-            f"--element {i} {j} is outside the {matrix_a.shape[0]} x {matrix_b.shape[1]} product: give a smaller row and column"
+            f"--element {i} {j} is outside the {matrix_a.shape[0]} x {matrix_b.shape[1]} product, whose rows and columns count "
+            "from 0: give a smaller row and column"
         )
     return matrix_a[i], matrix_b[:, j], c if matrix_c is None else matrix_c[i, j]
 

@@ -24,7 +24,7 @@ QUESTION = "look into a unit"
 SUMMARY = "find what an unknown matrix unit computes, from products that it returns"
 EXAMPLES = (
     ("--instruction volta:mma.m8n8k4.f32.f16.f16.f32", "a catalogued unit as a black box"),
-    ("--engine cpu:vdpbf16ps --html unit.html", "this machine's own unit; a page to keep"),
+    ("--engine cpu:vdpbf16ps --html unit.html", "this machine's own unit, and an HTML page with the evidence"),
     ("--python my_model:dot --a-format bf16 --d-format fp32 --k 8", "a function f(a, b, c) of your own"),
 )
 
@@ -33,38 +33,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     box = parser.add_mutually_exclusive_group(required=True)
     add = box.add_argument
-    add("--instruction", metavar="ARCH:NAME", help="identify a modelled instruction of the catalogue")
+    add(
+        "--instruction",
+        metavar="ARCH:NAME",
+        help="identify an instruction of the catalogue from the outputs of its model",
+    )
     add(
         "--python",
         metavar="MODULE:FUNCTION",
         help="identify a function f(a, b, c) -> d of arrays (m, k), (k, n), (m, n); it gets copies, which it may overwrite",
     )
-    add("--engine", metavar="NAME", help="identify hardware: cuda:..., cpu:..., cpu-emulated:..., torch:...")
+    add(
+        "--engine",
+        metavar="NAME",
+        help="identify hardware by the name of its instruction: cuda:..., cpu:..., "
+        "cpu-emulated:..., torch:... (mpgemm info shows what this machine has)",
+    )
     add = parser.add_argument
     for name in "abcd":
-        add(f"--{name}-format", metavar="FORMAT", help=f"format of {name}, for --python")
-    add("--k", type=int, help="length of the dot products of one call, for --python")
+        add(f"--{name}-format", metavar="FORMAT", help=f"format of {name} in f(a, b, c) -> d, for --python")
+    add("--k", type=int, help="length of the dot products that one call computes, for --python")
     add("--scale-format", metavar="FORMAT", help="format of the block scales, for --python with --raw")
     add("--block-size", type=int, help="number of products that share a scale, for --python with --raw")
-    add(
-        "--raw", action="store_true", help="state that the function of --python takes and returns encodings, not values"
-    )
+    add("--raw", action="store_true", help="the function of --python takes and returns encodings (default: values)")
     add(
         "--vectors",
         type=int,
         default=1_000_000,
-        help="number of random vectors on which the identified specification is tested (default %(default)s)",
+        help="number of random inputs on which the identified specification is compared with the unit (default "
+        "%(default)s)",
     )
     add("--seed", type=int, default=0, help="seed of all random choices (default 0)")
     add(
         "--effort", choices=tuple(EFFORTS), default="normal",
-        help="how long to search before the unit counts as outside of the known families of arithmetic: quick combines no "
-        "specifications, thorough takes up to about three times as long as normal",
+        help="length of the search before the unit counts as outside of the known families of arithmetic "
+        "(default normal): quick combines no specifications, thorough takes up to about three times as long "
+        "as normal",
     )  # fmt: skip
     add("--quiet", action="store_true", help="do not show progress on the terminal")
     add("--suite", choices=SUITES, help="first run a published suite of tests on the unit")
     _add_solvers(parser)
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     add("--html", metavar="FILE", help="write an HTML page with all evidence")
 
 
@@ -73,8 +82,8 @@ def _add_solvers(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--solver", nargs="*", choices=SOLVERS, metavar="NAME",
-        help=f"prove with SMT solvers whether models that no input distinguished are equal; solvers: {', '.join(SOLVERS)} "
-        "(without names: all installed solvers)",
+        help="prove with SMT solvers whether two models that agree on all tested inputs are equal. Solvers: "
+        f"{', '.join(SOLVERS)} (without names: all that are installed; default: no proof)",
     )  # fmt: skip
     add(
         "--solver-timeout",
@@ -181,7 +190,8 @@ def _box(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
         if told:
             given = ", ".join("--" + name.replace("_", "-") for name in told)
             raise ValueError(
-                f"got {given}, which an instruction or engine defines itself, without --python: leave {given} out"
+                f"got {given} without --python, but an instruction or engine states these facts itself: leave "
+                f"{given} out"
             )
         if args.instruction is not None:
             return tcm.get_instruction(args.instruction), {}
@@ -212,7 +222,10 @@ def _function(name: str) -> Any:
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
-        raise ValueError(f"--python {name}: {error}") from error
+        raise ValueError(
+            f"--python {name}: the module {module_name} cannot be imported ({error}): give a module "
+            "of this folder or an installed one"
+        ) from error
     if not hasattr(module, attribute):
         raise ValueError(f"--python {name}: module {module_name} has no {attribute}: name a function of this module")
     return getattr(module, attribute)
@@ -221,8 +234,10 @@ def _function(name: str) -> Any:
 def _values_only(args: argparse.Namespace, told: dict[str, Any]) -> dict[str, Any]:
     """Return the formats and k that make a function on values an engine, which suites need. Raises ValueError without them."""
     if args.raw or args.a_format is None or args.d_format is None or args.k is None:
+        options = {"--a-format": args.a_format, "--d-format": args.d_format, "--k": args.k, "--raw": args.raw}
+        given = [name for name, value in options.items() if value]
         raise ValueError(
-            "--suite runs on a function of --python only if it takes values (no --raw) and --a-format, --d-format and --k are "
-            "given: change these, or leave --suite out"
+            "--suite runs on a function of --python only with --a-format, --d-format and --k and without --raw, "
+            f"got {', '.join(given) or 'none of these'}: change these options, or leave --suite out"
         )
     return {name: value for name, value in told.items() if name not in ("scale_format", "block_size")}

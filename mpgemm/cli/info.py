@@ -15,7 +15,7 @@ EXAMPLES = (("", "versions, kernels, instruction sets, engines"),)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 #: Packages that this package needs or that its extras install.

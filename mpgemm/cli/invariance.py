@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from tensorcore_models.libraries.recorded import Problem, Recording
 
 QUESTION = "debug a kernel"
-SUMMARY = "check whether rows of a GEMM change their bits with the batch size on a GPU library"
+SUMMARY = "check whether the bits of a GEMM's rows depend on the batch size in a GPU library"
 EXAMPLES = (
-    ("--recorded chosen.json", "which weights' rows change their bits with the batch?"),
+    ("--recorded chosen.json", "for which weight matrices do the bits of a result's rows depend on the batch size?"),
     (
         "--gpu h100 --library cublaslt-13.1 --shape 4096 4096 --config 1:ALGO_ID=13,CUSTOM_OPTION=42 "
         "64:ALGO_ID=66,STAGES_ID=35",
@@ -35,7 +35,9 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "--recorded", metavar="FILE", help=f"file of the choices of cuBLASLt's heuristic, recorded by {options.RECORD}"
+        "--recorded",
+        metavar="FILE",
+        help=f"file of the configurations that cuBLASLt's heuristic chose, recorded by {options.RECORD}",
     )
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
@@ -50,9 +52,10 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--library",
         metavar="NAME-VERSION",
-        help="library and version: cublaslt-13.1, or torch.matmul-13.1, which calls it",
+        help="library and version, such as cublaslt-13.1; torch.matmul-13.1 means the same library, because "
+        "torch.matmul calls it",
     )
-    add("--shape", nargs=2, type=int, metavar=("K", "N"), help="shape of the weight matrix")
+    add("--shape", nargs=2, type=int, metavar=("K", "N"), help="rows K and columns N of the weight matrix")
     add("--operands", dest="format", metavar="FORMAT", default="fp16", help="format of the operands (default fp16)")
     add("--out-format", metavar="FORMAT", help="format of the result (default: that of the operands; for fp8 bf16)")
     add(
@@ -60,11 +63,16 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         default=[],
         metavar="M:FIELD=VALUE,...",
-        help="batch sizes, each with the configuration of its kernel",
+        help="batch sizes M, each with the configuration of its kernel, whose fields are those of predict --config",
     )
     add = parser.add_argument
-    add("--seed", type=int, default=0, help="seed of the random rows on which kernels are compared (default 0)")
-    add("--json", action="store_true", help="print JSON")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of the random rows of A on which kernels of different batch sizes are compared (default 0)",
+    )
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 #: Rows and columns of the random product on which two recipes are compared.
@@ -82,8 +90,8 @@ def run(args: argparse.Namespace) -> Output:
     if not weights:
         where = recording.path or "--config"
         raise ValueError(
-            f"{where} holds no weight matrix with two values of m, expected several batch sizes: record a range of m by "
-            f"{options.RECORD}"
+            f"{where} holds no weight matrix with two values of m, expected several batch sizes: name several in "
+            f"--config, or record them by {options.RECORD}"
         )
     facts = {"device": recording.device, "cublaslt": recording.version, "status": "predicted", "weights": weights}
     return Output(facts, (fitted(line) for weight in weights for line in _lines(weight)))

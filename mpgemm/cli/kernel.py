@@ -8,7 +8,7 @@ from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "compare corrections"
-SUMMARY = "write a recovery method as a GPU kernel (PTX, cubin, source) with a record that predicts its bits"
+SUMMARY = "write a GPU kernel of a recovery method (PTX, cubin, source), and a record from which its bits are predicted"
 EXAMPLES = (
     ("ootomo_tf32 --target sm_90 --out kernel", "FP32 accuracy from TF32 units of an H100"),
     (
@@ -28,48 +28,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add = parser.add_argument
     add(
-        "method",
-        metavar="METHOD",
-        help="method that has a kernel, with options after a colon (ootomo_tf32, bf16x9:restart_every=64, "
-        "ozaki2_int8:moduli=15)",
-    )
+        "method", metavar="METHOD",
+        help="recovery method, with options after a colon: ootomo_tf32, bf16x9:restart_every=64, "
+        "ozaki2_int8:moduli=15, ... (a method without a kernel is refused)",
+    )  # fmt: skip
     add(
-        "--target",
-        required=True,
-        metavar="TARGET",
+        "--target", required=True, metavar="TARGET",
         help="architecture of the GPU: sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, gfx942 or gfx950",
-    )
-    add("--out", required=True, metavar="FOLDER", help="folder for PTX, cubin, source and record.json")
+    )  # fmt: skip
     add(
-        "--shape",
-        nargs=3,
-        type=int,
-        default=[4096, 4096, 4096],
-        metavar=("M", "N", "K"),
-        help="size of the product for which tiles are chosen",
-    )
+        "--out", required=True, metavar="FOLDER",
+        help="folder into which PTX (for AMD: assembly), cubin, source and record.json are written",
+    )  # fmt: skip
     add(
-        "--tile",
-        nargs=5,
-        type=int,
-        metavar=("M", "N", "K", "WARPS", "STAGES"),
-        help="tile sizes, in place of the automatic choice",
-    )
+        "--shape", nargs=3, type=int, default=[4096, 4096, 4096], metavar=("M", "N", "K"),
+        help="sizes of the product for which tiles are chosen (default 4096 4096 4096)",
+    )  # fmt: skip
     add(
-        "--scale",
-        choices=("auto", "rows", "none"),
-        help="whether rows of A and columns of B are scaled first (default auto: yes for words of fp16)",
-    )
+        "--tile", nargs=5, type=int, metavar=("M", "N", "K", "WARPS", "STAGES"),
+        help="sizes of a thread block's tile in elements, its number of warps, and the number of pipeline stages "
+        "(default: chosen for --shape)",
+    )  # fmt: skip
     add(
-        "--no-repair",
-        action="store_true",
-        help="keep results that are not finite as the words give them (default: compute them again in FP32)",
-    )
+        "--scale", choices=("auto", "rows", "none"),
+        help="scaling of rows of A and columns of B by powers of two: rows (always), none, or auto, which scales for "
+        "words of fp16 (default auto)",
+    )  # fmt: skip
     add(
-        "--check",
-        action="store_true",
-        help="run the PTX on this machine and compare it with the simulation; exit status 1 if a bit differs",
-    )
+        "--no-repair", action="store_true",
+        help="keep elements that are infinite or NaN after the words are multiplied (default: compute them again in FP32)",
+    )  # fmt: skip
+    add(
+        "--check", action="store_true",
+        help="run the PTX on this package's emulator and compare its bits with the simulation; exit status 1 if a bit "
+        "differs",
+    )  # fmt: skip
     add("--json", action="store_true", help="print the record as JSON")
 
 

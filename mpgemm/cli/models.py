@@ -33,18 +33,28 @@ def add_arguments(parser: Parser) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="device, architecture, operand format, or an instruction as the catalogue, PTX, SASS or AMD's compiler "
-        "spell it, in any case. An instruction must match all names; a few matches are explained, many are listed",
+        help="device, architecture, operand format, or name of an instruction in the catalogue, in PTX, in SASS "
+        "or in AMD's compiler; capitals and small letters count as equal. With several names, an "
+        "instruction must match all of them. Up to four different arithmetics are explained; more are only "
+        "listed",
     )
     add("--a-format", metavar="FORMAT", help="list only instructions with operands of this format")
     add("--d-format", metavar="FORMAT", help="list only instructions with results of this format")
-    add("--evidence", metavar="TEXT", help="list only instructions whose evidence contains TEXT")
+    add(
+        "--evidence",
+        metavar="TEXT",
+        help="list only instructions whose evidence, the source that supports their arithmetic, contains TEXT",
+    )
     add("--methods", action="store_true", help="list the recovery methods instead")
     add("--devices", action="store_true", help="list the devices instead")
-    add("--url", action="store_true", help="print the address of one instruction's page, where its playground opens")
-    add("--picture", metavar="FILE.svg", help="draw the order of one instruction's sum: .svg, .png or .pdf")
+    add("--url", action="store_true", help="print the address of one instruction's page, on which inputs can be tried")
+    add(
+        "--picture",
+        metavar="FILE.svg",
+        help="draw the order in which one instruction adds its products: .svg, .png or .pdf",
+    )
     add_style_argument(parser)
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     parser.goes_without(("--methods",), ("--devices",))
     parser.goes_without(
         ("names", "--a-format", "--d-format", "--evidence", "--url", "--picture"), ("--methods", "--devices")
@@ -183,7 +193,8 @@ def _page(found: list[Instruction], args: argparse.Namespace) -> Output:
 
     if len(found) != 1:
         raise ValueError(
-            f"--url and --picture take one instruction, but these names match {len(found)}: give arch:name"
+            f"--url and --picture take one instruction, but these names match {len(found)}: give the name of one, "
+            "arch:name"
         )
     row = found[0]
     address = page_address(page_path(catalogued(row))) + "#playground" * row.published if args.url else None

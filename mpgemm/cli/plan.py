@@ -43,12 +43,15 @@ if TYPE_CHECKING:
     from ascend.reports.waterfall import Sensitivity
 
 QUESTION = "plan a block"
-SUMMARY = "find block sizes for a GEMM on an Ascend chip, with reasons and the fields for the kernel"
+SUMMARY = "find block sizes for a GEMM on an Ascend chip, with reasons and with AscendC's tiling fields"
 EXAMPLES = (
     ("4096 4096 4096 --chip 910A", "blocks, grid and order for one product (m k n)"),
-    ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and the fields for the kernel"),
+    ("32 4096 11008 --chip 910A --chip 910B3 --tiling", "two chips, and AscendC's tiling fields"),
     ("128 7168 2048 --chip 910B3 --pareto", "the Pareto front of time and bits"),
-    ("512 1024 768 --chip 910B3 --terms 3 --emit pto kernel", "the kernel, which mpgemm check-kernel runs here"),
+    (
+        "512 1024 768 --chip 910B3 --terms 3 --emit pto kernel",
+        "a PTO kernel, which mpgemm check-kernel kernel runs here",
+    ),
 )
 
 
@@ -58,7 +61,7 @@ def add_arguments(parser: Parser) -> None:
     _add_choice(parser.add_argument_group("choice"))
     _add_output(parser, parser.add_argument_group("output"))
     _state_what_goes_together(parser)
-    parser.moved("--figure", "mpgemm reproduce xue6 (6), or --heat-map (heat)")
+    parser.moved("--figure", "mpgemm reproduce xue6 in place of --figure 6, and --heat-map in place of --figure heat")
 
 
 def _state_what_goes_together(parser: Parser) -> None:
@@ -97,7 +100,11 @@ def _state_what_goes_together(parser: Parser) -> None:
 def _add_choice(choice: argparse._ArgumentGroup) -> None:
     """Add the options that choose the product and the kernel to plan."""
     add = choice.add_argument
-    add("--shapes", metavar="FILE", help="plan every line of a file; a line is M K N, with an optional name before")
+    add(
+        "--shapes",
+        metavar="FILE",
+        help="plan the product in every line of a file; a line holds M K N, with an optional name before them",
+    )
     add(
         "--kernel", default="grid", choices=PLAN_KERNELS,
         help="grid: cores divide m, n and k among them; paper: the kernel of the SGEMM-cube paper, whose cores divide m only "
@@ -107,10 +114,10 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         "--rank",
         default="time",
         choices=RANKS,
-        help="rank plans by simulated time, by memory traffic, or by closed formulas of the time without simulation (default "
-        "time)",
+        help="order of the plans: by simulated time, by traffic (bytes from and to memory), or analytic (time "
+        "from closed formulas, without simulation); default time",
     )
-    add("--top", type=int, default=10, help="number of plans that are shown (default 10)")
+    add("--top", type=int, default=10, help="largest number of plans that are shown (default 10)")
     add(
         "--simulate", type=int, metavar="COUNT",
         help=f"number of schedules that --rank time simulates for each mode (default {SIMULATED['grid']}; with "
@@ -121,7 +128,8 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         "--for",
         dest="target",
         choices=TARGETS,
-        help="keep only schedules that this library or language can express, and print the snippet",
+        help="keep only schedules that this library or language can express, and print the parameters of the "
+        "best plan as code",
     )
     add("--batch", type=int, metavar="COUNT", help="plan COUNT products of this size, each with its own A and B")
     add(
@@ -130,7 +138,11 @@ def _add_choice(choice: argparse._ArgumentGroup) -> None:
         help="plan one product for each of these values of m; the size is then K N",
     )
     _add_communication(choice)
-    add("--block", metavar="BM,BK,BN", help="plan this block only, and say whether it fits")
+    add(
+        "--block",
+        metavar="BM,BK,BN",
+        help="plan only this block (sizes in elements), and say whether it fits the buffers",
+    )
 
 
 def _add_accuracy(choice: argparse._ArgumentGroup) -> None:
@@ -138,22 +150,23 @@ def _add_accuracy(choice: argparse._ArgumentGroup) -> None:
     add = choice.add_argument
     add(
         "--files", "--data", dest="data", nargs=2, metavar=("A", "B"),
-        help="matrix files on which each plan's error (eq. 13 of the SGEMM-cube paper) is computed, with the chip's arithmetic",
+        help="matrix files of A and B, on which the relative error (Frobenius norm) of each plan is computed "
+        "with the chip's arithmetic (default: a random sample)",
     )  # fmt: skip
     add(
         "--distribution", default="normal", choices=DISTRIBUTIONS,
-        help="distribution of the elements from which the error is sampled without --files (default normal)",
+        help="distribution of the random elements on which errors are sampled without --files (default normal)",
     )  # fmt: skip
     add(
         "--max-error",
         type=float,
         metavar="E",
-        help="leave out plans whose error, eq. 13 of the SGEMM-cube paper, is larger than E",
+        help="leave out plans whose relative error (Frobenius norm) is larger than E (default: all are kept)",
     )
     add(
         "--reach", type=float, metavar="BITS",
-        help="accuracy in bits that the recommended plan must reach (default: the accuracy of FP32 sums in chains of 256 "
-        "products)",
+        help="accuracy that the recommended plan must reach, in bits (default: that of FP32 sums in chains of "
+        "256 products)",
     )  # fmt: skip
 
 
@@ -162,64 +175,71 @@ def _add_communication(choice: argparse._ArgumentGroup) -> None:
     add = choice.add_argument
     add(
         "--overlap", metavar="ROWS",
-        help="split the product into parts, so that communication of one part overlaps computation of the next; the file "
-        "holds times of hccl_test, or lines of bytes and microseconds",
+        help="divide the rows of the product into parts, so that the data of one part are communicated while the "
+        "next part is computed. ROWS is a file with measured times of the collective: the output of "
+        "hccl_test, or lines of bytes and microseconds",
     )  # fmt: skip
     add(
         "--collective",
         choices=COLLECTIVES,
-        help="with --overlap: all-reduce communicates C after the product, all-gather A before it (default all-reduce)",
+        help="with --overlap: all-reduce and reduce-scatter communicate C after the product, all-gather "
+        "communicates A before it (default all-reduce)",
     )
     add("--parts", type=int, metavar="COUNT", help="with --overlap: largest number of parts (default 16)")
     add(
         "--ranks",
         type=int,
         metavar="COUNT",
-        help="with --collective all-gather: number of NPUs from which A is gathered",
+        help="with --collective all-gather, which needs it: number of NPUs from which A is gathered",
     )
 
 
 def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
     """Add the options that choose the output."""
     add = output.add_argument
-    add("--pareto", action="store_true", help="show the Pareto front of time and bits: the cost of one more bit")
     add(
-        "--sensitivity",
-        action="store_true",
-        help="show how the time changes if a parameter of the chip changes by 20 %%",
-    )
+        "--pareto", action="store_true",
+        help="show the Pareto front of time and bits: plans than which no other is both faster and more accurate",
+    )  # fmt: skip
     add(
-        "--explain",
-        action="store_true",
-        help="with --kernel paper: compare the best block with the square blocks of 96 and 192",
-    )
+        "--sensitivity", action="store_true",
+        help="show how the speed in TFLOP/s changes if one parameter of the chip changes by 20 %%",
+    )  # fmt: skip
     add(
-        "--tiling",
-        action="store_true",
-        help="print the AscendC fields and CATLASS shapes of the best plan as C++, and its buffers",
-    )
+        "--explain", action="store_true",
+        help="with --kernel paper: give reasons for the best block, and compare it with blocks of 96, 176 and 192 rows "
+        "and columns",
+    )  # fmt: skip
     add(
-        "--bits",
-        action="store_true",
-        help="compute the product with every feasible block for the given K, and show which options change the result's bits",
-    )
+        "--tiling", action="store_true",
+        help="print AscendC's tiling fields and CATLASS's shapes of the best plan as C++, and the bytes that it needs of "
+        "each buffer",
+    )  # fmt: skip
     add(
-        "--rejections",
-        action="store_true",
-        help="show the blocks just outside of the feasible space and the limit that each exceeds",
-    )
-    add("--heat-map", action="store_true", help="draw the speed as a function of bm and bn")
+        "--bits", action="store_true",
+        help="compute a product of at most 16 rows and columns and the given K with every feasible block, and show which "
+        "options change its bits",
+    )  # fmt: skip
     add(
-        "--out",
-        metavar="FOLDER",
+        "--rejections", action="store_true",
+        help="show the blocks that would fit if one size were 16 smaller, and the limits that each exceeds",
+    )  # fmt: skip
+    add(
+        "--heat-map", action="store_true",
+        help="draw the simulated speed of the SGEMM-cube paper's kernel over bm and bn, the rows and columns of a block; "
+        "bk is that of --block (default 64)",
+    )  # fmt: skip
+    add(
+        "--out", metavar="FOLDER",
         help="folder into which --heat-map and --pareto write PNG, CSV and JSON (default out)",
-    )
+    )  # fmt: skip
     add_figure_arguments(parser, output)
     add(
         "--emit", nargs=2, metavar=("DIALECT", "FOLDER"),
-        help=f"write the best plan that DIALECT can express as a kernel, with host code and a record: {', '.join(TARGETS)}",
+        help=f"write a kernel for the best plan that DIALECT ({', '.join(TARGETS)}) can express into FOLDER, with "
+        "host code and a record of the plan",
     )  # fmt: skip
-    add("--csv", metavar="FILE", help="write the plans as CSV")
+    add("--csv", metavar="FILE", help="write the plans into FILE as CSV")
     add("--json", action="store_true", help="print JSON instead of tables")
 
 
@@ -280,7 +300,9 @@ def _plans(args: argparse.Namespace, chip: ascend.Chip) -> Output:
     plans = _plans_of(args, chip, (m, k, n), advice)
     best = plans[0]
     if args.explain and best.traffic is None:
-        raise ValueError("--explain compares blocks of the paper's kernel, got --kernel grid: add --kernel paper")
+        raise ValueError(
+            "--explain compares blocks of the SGEMM-cube paper's kernel, got --kernel grid: add --kernel paper"
+        )
     sentences = ascend.explain(best.schedule) if args.explain else []
     if args.csv:
         write_text(args.csv, plan_table(plans, "plans").to_csv())

@@ -43,11 +43,11 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("a", metavar="A", help="matrix file: .npy, .npz, .mtx or .safetensors")
-    add("b", metavar="B", help="matrix file of the same kinds")
+    add("a", metavar="A", help="matrix file of A: .npy, .npz, .mtx, .csv, .safetensors or .pt")
+    add("b", metavar="B", help="matrix file of B, of one of the same kinds")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
-        "--gpu", help="device: h100, b200, gb200, b300, gb300, rtx4060, a100, ...; needed without --kernel"
+        "--gpu", help="device on which the library ran: h100, b200, gb200, b300, gb300, rtx4060, a100, ..."
     )
     which.add_argument(
         "--kernel",
@@ -58,17 +58,19 @@ def add_arguments(parser: Parser) -> None:
     add_launch_arguments(parser)
     parser.goes_with(LAUNCH, ("--kernel",))
     add("--library", metavar="NAME[-VERSION]",
-                        help="library whose kernel ran: cublaslt-13.1 or -13.0 (also as cublas-13.1, torch.matmul-13.1), "
-                        "scaled_mm (torch._scaled_mm) or cutlass; without this option, the command lists the options that "
-                        "each library needs"
+                        help="library whose kernel ran: cublaslt-13.1, cublaslt-13.0, scaled_mm or cutlass. "
+                        "Names of libraries and calls that use them stand for them: cublas-13.1, "
+                        "torch.matmul-13.1, torch._scaled_mm. Without this option the command lists the "
+                        "options that each library needs"
                         )  # fmt: skip
     add("--config", nargs="+", default=[], metavar="FIELD=VALUE",
                         help="configuration of the library's kernel. cublaslt: ALGO_ID, STAGES_ID, SPLITK_NUM, "
                         "REDUCTION_SCHEME, CUSTOM_OPTION (13.0 on h100 also algoId, stages, numSplitsK, reductionScheme, "
                         "customOption, with layout); scaled_mm: fast_accumulation, split_k, scheme; cutlass: tile_k, split_k, "
                         "split_mode, grain, sliced_k, residue")  # fmt: skip
-    add("--recorded", metavar="FILE", help="file of the choices of cuBLASLt's heuristic, recorded where the GPU is; or, with "
-                        f"--library scaled_mm, the word mmaemu, which stands for {options.RECORDED_CHOICES}")  # fmt: skip
+    add("--recorded", metavar="FILE", help="file of the configurations that cuBLASLt's heuristic chose, recorded "
+    "where the GPU is. With --library scaled_mm, give the word mmaemu, "
+    f"which stands for {options.RECORDED_CHOICES}")  # fmt: skip
     add_profile_arguments(parser)
     parser.goes_with(BESIDE, ("--profile",))
     parser.goes_without(("--library", "--config", "--recorded"), ("--profile",))
@@ -77,17 +79,17 @@ def add_arguments(parser: Parser) -> None:
         "--scale",
         type=float,
         default=1.0,
-        help="FP32 factor of the result (fp8: the product of both scales; default 1)",
+        help="FP32 factor of the result, for FP8 the product of the scales of A and B (default 1)",
     )
     add_scale_arguments(parser)
     parser.goes_without(("--scale-a", "--scale-b"), ("--scale",))
     library = ("--library", "--config", "--recorded", "--profile", "--scale", "--scale-a", "--scale-b")
     parser.goes_without(library, ("--kernel",))
     add("--out", metavar="FILE", help="write the result to a .npy file (encodings for formats that NumPy lacks)")
-    add("--picture", metavar="FILE.svg", help="draw the order of the recipe's sum: .svg, .png or .pdf")
+    add("--picture", metavar="FILE.svg", help="draw the order in which the kernel adds products: .svg, .png or .pdf")
     add_style_argument(parser)
     parser.goes_with(("--style",), ("--picture",))
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> Output:

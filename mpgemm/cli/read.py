@@ -32,21 +32,26 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add = parser.add_argument
-    add("kernels", nargs="+", metavar="KERNEL", help="file of one kernel, or two files to compare")
+    add(
+        "kernels",
+        nargs="+",
+        metavar="KERNEL",
+        help="file of a kernel (PTX, AMDGCN), or two files, whose kernels are compared",
+    )
     add_launch_arguments(parser)
     add("--rows", nargs="+", type=int, metavar="N", help="rows of the output to analyse (default: all)")
     add("--other-grid", nargs="+", type=int, metavar="N", help="grid of the second kernel (default: that of the first)")
-    add("--out", metavar="FILE.npy", help="run the kernel and write its output to a file")
+    add("--out", metavar="FILE.npy", help="run the kernel on this machine and write its output to a .npy file")
     add(
         "--cubin",
         metavar="FILE.cubin",
-        help="count the instructions of the kernel's SASS and of its PTX, which shows whether ptxas contracted products and "
-        "additions",
+        help="count the instructions of this cubin, or of its SASS as text, beside those of the PTX, which shows "
+        "whether ptxas contracted products and additions",
     )
     add("--html", metavar="FILE.html", help="write an HTML page with code, expressions and pictures")
-    add("--picture", metavar="FILE.svg", help="draw the expression that most elements share")
+    add("--picture", metavar="FILE.svg", help="draw the expression that computes most elements of the output")
     add("--seed", type=int, default=0, help="seed of the random values in --arguments (default 0)")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -105,7 +110,11 @@ def _beside_sass(programs: list, args: argparse.Namespace) -> Output:
     from tensorcore_models.compiled.sass import beside_sass, disassembled
 
     if len(programs) != 1 or args.arguments is not None:
-        raise ValueError("--cubin takes the PTX of one kernel: leave the second kernel and --arguments out")
+        given = "" if args.arguments is None else " and --arguments"
+        raise ValueError(
+            f"--cubin takes the PTX of one kernel and no --arguments, got {len(programs)} "
+            f"kernel(s){given}: leave the second kernel and --arguments out"
+        )
     if args.fmad is not None:
         raise ValueError("--cubin itself shows whether ptxas contracted, so --fmad has no effect: leave --fmad out")
     if not isinstance(programs[0], PTXProgram):

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 QUESTION = "keep results, check the installation"
 SUMMARY = "write one page, HTML or Markdown, from the folders that other commands wrote"
 EXAMPLES = (
-    ("out", "one page of what --out wrote"),
-    ("out1 out2 --out page.html --title 'Our layers'", "a page that opens without a network"),
+    ("out", "a Markdown page of the results in out/"),
+    ("out1 out2 --out page.html --title 'Our layers'", "one HTML page of two folders, which needs no network"),
 )
 
 MOST_ROWS = 60
@@ -41,13 +41,13 @@ def add_arguments(parser: Parser) -> None:
     )
     add("--out", "--output", metavar="FILE", help="file for the page (default: standard output)")
     add("--format", choices=FORMATS, help="format of the page (default: html if FILE ends in .html, else markdown)")
-    add("--title", default="Results", help="heading of the page")
+    add("--title", default="Results", help="heading of the page (default Results)")
     add(
         "--rows",
         type=int,
         default=MOST_ROWS,
         metavar="COUNT",
-        help=f"largest number of rows that is shown of a table (default {MOST_ROWS})",
+        help=f"largest number of rows of a table that the page shows (default {MOST_ROWS})",
     )
     add(
         "--json",

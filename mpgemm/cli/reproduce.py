@@ -33,7 +33,7 @@ SUMMARY = "compute figures and tables of papers again"
 EXAMPLES = (
     ("--list", "all figures and tables, their papers and run times"),
     ("xue8a xue8b --out out", "two figures of the SGEMM-cube paper: table, JSON, CSV, picture"),
-    ("xue9b --step-orders sequential exact", "a figure with two other roundings inside of the cube's steps"),
+    ("xue9b --step-orders sequential exact", "a figure for two roundings inside of the cube's steps"),
     ("khattak7 --quick --out out", "a figure with fewer points and smaller products"),
     ("xue11 --chip 910B3", "a figure about speed, for another chip"),
 )
@@ -46,15 +46,15 @@ def add_arguments(parser: Parser) -> None:
     add("--list", action="store_true", help="list figures and tables, with their papers and run times")
     drawn = parser.add_argument_group("drawn matrices")
     add = drawn.add_argument
-    add("--seed", type=int, metavar="N", help="first seed (default 0)")
-    add("--repeats", type=int, metavar="N", help="number of seeds (default: the figure's own)")
+    add("--seed", type=int, metavar="N", help="first seed of the drawn matrices (default 0)")
+    add("--repeats", type=int, metavar="N", help="number of seeds (default: the figure's own number, 1 or 3)")
     add("--quick", action="store_true", help="compute fewer points, and smaller products for each")
     add(
         "--shape",
         nargs=3,
         type=int,
         metavar=("M", "K", "N"),
-        help="sizes of the product, for figures that do not vary them",
+        help="sizes of the product, for figures in which no size varies (default: the figure's own)",
     )
     what = parser.add_argument_group("what figures 8 and 9 of the SGEMM-cube paper compare")
     add_method_arguments(what, "fp16, fp32_numpy, sgemm_cube")
@@ -62,7 +62,8 @@ def add_arguments(parser: Parser) -> None:
     what.add_argument(
         "--block",
         metavar="BM,BK,BN",
-        help="block sizes on the 910A (default: all of k in one chain; fig. 12: 176,64,176)",
+        help="sizes in elements of SGEMM-cube's blocks on the 910A, which determine where its chains along k end "
+        "(default: all of k in one chain; fig. 12: 176,64,176)",
     )
     add_chip_arguments(parser)
     add_limit_arguments(parser.add_argument_group("SMT solvers"))
@@ -102,7 +103,8 @@ def _refusal(args: argparse.Namespace, row: Reproduction) -> str:
         if name in args.given and name not in row.takes
     ]  # fmt: skip
     return (
-        f"{' and '.join(useless)} {'has' if len(useless) == 1 else 'have'} no effect on {row.name}: leave it out"
+        f"{' and '.join(useless)} {'has' if len(useless) == 1 else 'have'} no effect on {row.name}: leave "
+        f"{' and '.join(useless)} out"
         if useless
         else ""
     )

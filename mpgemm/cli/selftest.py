@@ -11,9 +11,9 @@ from mpgemm.reporting.report import Table, fitted
 from tensorcore_models.machine.instruction_sets import available_isas
 
 QUESTION = "keep results, check the installation"
-SUMMARY = "compare kernels with their exact twins and with outputs of real GPUs, in about a minute"
+SUMMARY = "compare kernels with slow exact computations and with outputs of real GPUs, in about a minute"
 EXAMPLES = (
-    ("", "about half a minute"),
+    ("", "all checks, with half a minute of random comparisons"),
     ("--quick", "the same checks in less than ten seconds"),
     ("--seconds 120", "two minutes of random comparisons"),
 )
@@ -32,15 +32,16 @@ def add_arguments(parser: Parser) -> None:
         metavar="S",
         help=f"time for random comparisons in seconds (default {SECONDS:g})",
     )
-    add("--quick", action="store_true", help=f"spend only {QUICK_SECONDS:g} s on random comparisons")
+    add("--quick", action="store_true", help=f"take only {QUICK_SECONDS:g} s for random comparisons")
     add("--seed", type=int, default=0, help="seed of the random encodings (default 0)")
     add(
         "--rerun",
         type=Path,
         metavar="FILE",
-        help="compute the product in FILE again, which a command wrote because a result was outside of its certified bound",
+        help="compute again the product in FILE. Another command wrote this file because a result was outside of "
+        "its certified bound",
     )
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
     parser.goes_without(("--seconds",), ("--quick",))
     parser.goes_without(("--seconds", "--quick", "--seed"), ("--rerun",))
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 QUESTION = "plan a block"
 SUMMARY = "simulate a tile schedule on the pipes of an Ascend core: speed, stalls, traces"
 EXAMPLES = (
-    ("--block 176,64,176 --trace trace.json", "one schedule; the trace opens in Perfetto"),
+    ("--block 176,64,176 --trace trace.json", "one schedule, with a trace that Perfetto opens"),
     ("4096 4096 4096 --chip 910B3 --waterfall", "the causes that reduce the chip's peak to the simulated speed"),
     ("--published", "predictions beside published numbers"),
 )
@@ -60,15 +60,24 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--bytes",
         action="store_true",
-        help="compare the schedule's bytes with eq. 9 of the SGEMM-cube paper, factor by factor",
+        help="compare the bytes that the schedule loads and stores with those of eq. 9 of the SGEMM-cube paper, "
+        "and show the factors between them",
     )
     add(
         "--sensitivity",
         action="store_true",
-        help="show how the time changes if a parameter of the chip changes by 20 %%",
+        help="show how the speed in TFLOP/s changes if one parameter of the chip changes by 20 %%",
     )
-    add("--sweep", metavar="PARAMETER=V1,V2,...", help="show the speed for several values of a chip parameter")
-    add("--published", action="store_true", help="compare published speeds and times of chips with the model's")
+    add(
+        "--sweep",
+        metavar="PARAMETER=V1,V2,...",
+        help="show the speed in TFLOP/s for each of these values of a chip parameter",
+    )
+    add(
+        "--published",
+        action="store_true",
+        help="compare published speeds and times of chips with predictions of the model",
+    )
     _add_files(parser.add_argument_group("files"))
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     _state_what_goes_together(parser)
@@ -78,17 +87,22 @@ def add_arguments(parser: Parser) -> None:
 def _add_schedule(group: argparse._ArgumentGroup) -> None:
     """Add the options that choose the schedule, and how it is simulated."""
     add = group.add_argument
-    add("--block", metavar="BM,BK,BN", help="block sizes (default 176,64,176; with --calibrate: the best plan's)")
+    add(
+        "--block",
+        metavar="BM,BK,BN",
+        help="block sizes in elements (default 176,64,176; with --calibrate or --measured the block of the best plan)",
+    )
     add(
         "--kernel",
         choices=KERNELS,
-        help="paper: the kernel of the SGEMM-cube paper; grid: cores divide m, n and k among them; vector: FP32 on the vector "
-        "units (default: grid on chips with FIXPIPE "
-        "and with --calibrate, else paper)",
+        help="paper: the kernel of the SGEMM-cube paper, whose cores divide m only; grid: cores divide m, n and "
+        "k among them; vector: FP32 on the vector units. Default: grid on chips with FIXPIPE and with "
+        "--calibrate or --measured, else paper",
     )
     add(
         "--tiling", metavar="FILE.json",
-        help="fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, ...), or a line of MatMulV3's runtime_kb",
+        help="file of the schedule: fields of AscendC's TCubeTiling (M, N, Ka, singleCoreM, baseM, depthA1, "
+        "...), or a line of the knowledge bank (runtime_kb) of MatMulV3",
     )  # fmt: skip
     add_kernel_options(group, ("grid", "resident", "swizzle", "n_fused", "reseed_l0c", "unit_flag", "template"))
     add("--no-split", action="store_true", help="do not count the time of the pass that splits A and B into words")
@@ -102,7 +116,7 @@ def _add_schedule(group: argparse._ArgumentGroup) -> None:
     add(
         "--all-cores",
         action="store_true",
-        help="simulate every core, in place of one representative of the cores with equal work",
+        help="simulate every core (default: one core for each group of cores with equal work)",
     )
 
 
@@ -122,8 +136,8 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--measured",
         metavar="PROFILE.csv",
-        help="compare predicted with measured times of each product and pipe; the file is an op_summary, a kernel_details, or "
-        "(with M K N) a PipeUtilization",
+        help="compare predicted with measured times of each product and pipe. The file is one of msprof: an "
+        "op_summary, a kernel_details, or a PipeUtilization (which needs M K N)",
     )
     add(
         "--overlay",
@@ -141,10 +155,14 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
     add(
         "--gantt",
         metavar="FILE",
-        help="draw the pipes around the time at which a block of C is written, and write the data",
+        help="draw the work of each pipe around the time at which a block of C is written, and write the data",
     )
-    add("--ping-pong", metavar="FILE", help="draw single and double buffers side by side, block by block")
-    add("--occupancy", metavar="FILE", help="draw how much of each buffer is in use")
+    add(
+        "--ping-pong",
+        metavar="FILE",
+        help="draw loads and cube steps of each block over time, with single and with double buffers",
+    )
+    add("--occupancy", metavar="FILE", help="draw the used bytes of each buffer of core 0 over time")
     add("--waterfall-plot", metavar="FILE", help="draw the causes that --waterfall shows as a chart of bars")
     add_style_argument(group)
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from mpgemm.experiments.slice_advice import SliceAdvice
 
 QUESTION = "compare corrections"
-SUMMARY = "find how many integer slices or moduli a product needs, proved and measured"
+SUMMARY = "find how many integer slices or moduli a product needs, by proof and by measurement"
 EXAMPLES = (
-    ("A.npy B.npy", "how many slices until emulated FP64 is as good as DGEMM here?"),
+    ("A.npy B.npy", "how many slices make emulated FP64 as accurate as DGEMM here?"),
     ("A.npy B.npy --target 40 --engine b300 h100", "slices for 40 bits, and their costs on two devices"),
-    ("A.npy B.npy --target relative:30", "30 bits of every result, however ill-conditioned the product is"),
+    ("A.npy B.npy --target relative:30", "30 bits relative to the result, even if the product is ill-conditioned"),
 )
 
 
@@ -32,8 +32,9 @@ def add_arguments(parser: Parser) -> None:
         "--target",
         default="fp64",
         metavar="fp64|fp32|BITS|relative[:BITS]",
-        help="accuracy to reach: that of DGEMM (fp64, the default) or of SGEMM (fp32) on these matrices, BITS bits relative to "
-        "|A||B|, or relative:BITS bits relative to the result itself",
+        help="accuracy to reach on these matrices: fp64 (that of DGEMM, the default) or fp32 (that of SGEMM), a "
+        "number of bits relative to |A||B|, or relative:BITS for bits relative to the result (relative: all "
+        "bits of the output format)",
     )
     add(
         "--methods",
@@ -48,11 +49,11 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         default=list(COST_DEVICES),
         metavar="DEVICE",
-        help=f"devices whose costs are shown (default {' '.join(COST_DEVICES)})",
+        help=f"devices for which the cost of each method is shown (default {' '.join(COST_DEVICES)})",
     )
     add("--output", choices=("fp64", "fp32"), help="format of the results (default: that of the target)")
-    add("--json", action="store_true", help="print JSON")
-    add("--csv", action="store_true", help="print CSV")
+    add("--json", action="store_true", help="print the result as JSON")
+    add("--csv", action="store_true", help="print the table as CSV")
     add("--quiet", action="store_true", help="do not show progress on the terminal")
     parser.goes_without(("--csv",), ("--json",))
 

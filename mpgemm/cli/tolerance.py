@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 QUESTION = "debug a kernel"
 SUMMARY = "find the tolerance for a kernel's test, and the errors that a given tolerance would miss"
 EXAMPLES = (
-    ("--engine h100 --k 512", "what may a test of this kernel allow?"),
+    ("--engine h100 --k 512", "which tolerance may a test of this kernel have?"),
     (
         "--engine h100 --operands fp8 --reference rounded --k 512",
-        "the test compares with the product of rounded operands",
+        "the tolerance if the test compares with the product of rounded operands",
     ),
     ("--engine a100 --operands bf16 --out-format bf16 A.npy B.npy", "the tolerance on your data"),
     ("--method ootomo --engine a100 --shipped digits", "the tolerance of a recovery method"),
@@ -52,25 +52,29 @@ def add_arguments(parser: Parser) -> None:
     add = what.add_argument
     add(
         "--engine",
-        help="device (h100), path (h100/mma) or arch:name (default h100; with --method the default engine of the method)",
+        help="matrix unit: a device (h100), a device's path (h100/mma) or an instruction (arch:name); default "
+        "h100, with --method the default engine of the method",
     )
     add(
-        "--operands",
-        dest="format",
-        metavar="FORMAT",
-        help="format of the operands on a device's unit: half, bf16, tf32, fp8, ... (default fp16)",
-    )
-    add("--method", metavar="NAME", help="recovery method that the kernel runs, in place of the plain product")
-    add("--out-format", metavar="FORMAT", help="format to which the kernel rounds its result (bf16, fp16, ...)")
+        "--operands", dest="format", metavar="FORMAT",
+        help="format of the operands, if --engine is a device: half, bf16, tf32, fp8, ... (default fp16)",
+    )  # fmt: skip
+    add("--method", metavar="NAME", help="recovery method that the kernel runs (default: none, but the plain product)")
+    add(
+        "--out-format", metavar="FORMAT",
+        help="format to which the kernel rounds its result: bf16, fp16, ... (default: the format of the unit's "
+        "result)",
+    )  # fmt: skip
     add_order_arguments(what)
     add(
-        "--reference",
-        choices=("given", "rounded"),
-        default="given",
-        help="operands from which the test computes its expected result: given (default), or rounded to the kernel's format",
-    )
+        "--reference", choices=("given", "rounded"), default="given",
+        help="operands from which the test computes its expected result: given (as they are, the default) or rounded (to "
+        "the kernel's format)",
+    )  # fmt: skip
     source = add_matrix_arguments(parser, f"normal, {TOLERANCE_SHAPE[0]} x {K} x {TOLERANCE_SHAPE[1]}", k=True)
-    source.add_argument("--c", metavar="FILE", help="file of C, which is added to the product of two files")
+    source.add_argument(
+        "--c", metavar="FILE", help="file of C, which is added to the product; only with two files of A and B"
+    )
     add_scale_arguments(source)
     parser.goes_with(("--scale-a", "--scale-b"), ("files",), "two matrix files")
     parser.goes_without(("--k-order", "--splits", "--promote-every"), ("--method",))
@@ -78,22 +82,36 @@ def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("--rows", type=int, metavar="N", help="with --attention: check only N queries of each head, evenly spread")
     parser.goes_with(("--rows",), ("--attention",))
-    how = parser.add_argument_group("statistical tolerance")
-    add = how.add_argument
-    add("--quantile", type=float, default=0.99, help="fraction of whole products that must pass (default 0.99)")
-    add(
-        "--confidence",
-        type=float,
-        default=0.95,
-        help="confidence that at least the fraction --quantile passes (default 0.95)",
-    )
-    check = parser.add_argument_group("judge a tolerance")
-    add = check.add_argument
-    add("--check-rtol", type=float, metavar="RTOL", help="relative tolerance to judge, as in numpy.allclose")
-    add("--check-atol", type=float, metavar="ATOL", help="absolute tolerance to judge")
+    _add_tolerances(parser)
     add = parser.add_argument
     add("--quiet", action="store_true", help="do not show progress on standard error")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
+
+
+def _add_tolerances(parser: Parser) -> None:
+    """Add the options of the statistical tolerance and of a given tolerance."""
+    how = parser.add_argument_group("statistical tolerance")
+    add = how.add_argument
+    add(
+        "--quantile", type=float, default=0.99,
+        help="fraction of right results that a test with the statistical tolerance passes; a result passes if all its "
+        "elements do (default 0.99)",
+    )  # fmt: skip
+    add(
+        "--confidence", type=float, default=0.95,
+        help="probability, over the sampled products, that the tolerance passes at least the fraction --quantile "
+        "(default 0.95)",
+    )  # fmt: skip
+    check = parser.add_argument_group("judge a tolerance")
+    add = check.add_argument
+    add(
+        "--check-rtol", type=float, metavar="RTOL",
+        help="relative tolerance that is judged, as in numpy.allclose (default: no tolerance is judged)",
+    )  # fmt: skip
+    add(
+        "--check-atol", type=float, metavar="ATOL",
+        help="absolute tolerance that is judged, as in numpy.allclose (default: no tolerance is judged)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> Output:

@@ -35,15 +35,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--profile",
         metavar="FILE",
-        help="with predicted:DEVICE: file of the kernels that ran (written by mpgemm.torch.record_kernels)",
+        help="with predicted:DEVICE: file of the kernels that ran on DEVICE (written by mpgemm.torch.record_kernels)",
     )
-    add("--logits", metavar="MODULE", help="the module whose outputs are the logits (default: lm_head or logits)")
+    add(
+        "--logits",
+        metavar="MODULE",
+        help="name of the module whose outputs are the logits (default: lm_head or logits)",
+    )
     add(
         "--no-recipes",
         action="store_true",
         help="do not search for the arithmetic that made the first output that differs",
     )
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 #: Largest number of modules that the table shows.

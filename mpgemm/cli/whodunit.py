@@ -28,19 +28,19 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     add = parser.add_argument
     for name, text in (("a", "A"), ("b", "B"), ("c", "the result")):
-        add(name, metavar=name.upper(), help=f"matrix file: {text}")
+        add(name, metavar=name.upper(), help=f"matrix file of {text}")
     add(
         "--operands",
         dest="format",
         metavar="FORMAT",
-        help="format of A and B where their files hold encodings (unsigned integers)",
+        help="format of A and B, if their files hold encodings (unsigned integers)",
     )
-    add("--out-format", metavar="FORMAT", help="format of C where its file holds encodings")
-    add("--addend", metavar="FILE", help="file of C0, if the result is A B + C0")
+    add("--out-format", metavar="FORMAT", help="format of C, if its file holds encodings")
+    add("--addend", metavar="FILE", help="file of a matrix C0 that was added, if the result is A B + C0")
     add("--methods", nargs="+", metavar="NAME", help="recovery methods to try (default: all)")
     add(
         "--gpu",
-        help="the device that you suspect (h100, rtx4060, ...): candidates of this device come first, under its name",
+        help="device that may have computed C (h100, rtx4060, ...): its candidates come first, under its name",
     )
     add_scale_arguments(parser)
     library = parser.add_argument_group("a library's kernel on that device, to try as well")
@@ -48,14 +48,15 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--library",
         metavar="NAME[-VERSION]",
-        help="library whose kernel is tried: cublaslt-13.1 (torch.matmul-13.1), scaled_mm or cutlass",
+        help="library whose kernel is tried: cublaslt-13.1 (or torch.matmul-13.1, which calls it), scaled_mm or "
+        "cutlass",
     )
     add(
         "--config",
         nargs="+",
         default=[],
         metavar="FIELD=VALUE",
-        help="configuration of the library's kernel, in the form of predict --config",
+        help="configuration of the library's kernel, written as for predict --config",
     )
     parser.goes_with(("--config",), ("--library",))
     add_profile_arguments(library)
@@ -65,10 +66,10 @@ def add_arguments(parser: Parser) -> None:
     add(
         "--all",
         action="store_true",
-        help="also try candidates that round operands, and recovery methods, if simpler candidates already match",
+        help="also try candidates that round operands, and recovery methods, even if simpler candidates match",
     )
     add("--quiet", action="store_true", help="do not show progress on standard error")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print the result as JSON")
 
 
 #: Largest number of matching arithmetics that are printed.

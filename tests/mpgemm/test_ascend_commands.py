@@ -299,7 +299,7 @@ def test_plan_compares_ways(capsys):
         run_json(capsys, "plan", 32, 512, 700, "--chip", "910B3", "--terms", "3", "--simulate", "2")["advice"] is None
     )
     status, _, err = run(capsys, "plan", 32, 512, 700, "--terms", "3", "--reach", "12")
-    assert status == 2 and "--reach itself chooses terms" in err
+    assert status == 2 and "--reach itself chooses terms" in err and "got --terms: leave" in err
 
 
 def test_plan_begins_with_the_plan_that_is_advised(capsys):

@@ -155,7 +155,7 @@ def test_hardware_by_name(capsys):
         (["--instruction", "volta:none"], "none"),
         (
             ["--instruction", "volta:mma.m8n8k4.f32.f16.f16.f32", "--k", "4"],
-            "got --k, which an instruction or engine defines",
+            "got --k without --python, but an instruction or engine states",
         ),
         (["--engine", "abacus:fast"], "does not name a hardware engine"),
     ],

@@ -246,11 +246,14 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
     ("arguments", "message"),
     (
         ([*PREDICT, "--library", "cublaslt-13.1"], "name the kernel with --config"),
-        ([*PREDICT, "--library", "cublaslt"], "has no version"),
+        ([*PREDICT, "--library", "cublaslt"], "names no version"),
         ([*PREDICT, "--library", "mkl"], "unknown library 'mkl'"),
         (PREDICT, "on h100: give --library, one of cublaslt (which cublas, torch.matmul"),
         (["predict", "A.npy", "B.npy", "--gpu", "a100"], "scaled_mm (which torch._scaled_mm call): not known on a100"),
-        ([*PREDICT, "--library", "torch.matmul"], "add a version, such as torch.matmul-13.1: it calls cuBLASLt"),
+        (
+            [*PREDICT, "--library", "torch.matmul"],
+            "names no version of cuBLASLt, which it calls: add one, such as torch.matmul-13.1",
+        ),
         ([*PREDICT, "--library", "cublas-13.1"], "cublaslt_heuristic --device h100"),
         ([*PREDICT, "--library", "torch._scaled_mm"], "scaled_mm takes FP8 operands"),
         (["invariance"], "missing --gpu, --library, --shape, --config: give"),

@@ -67,7 +67,10 @@ def test_bad_profiles_are_one_line(tmp_path, monkeypatch, capsys):
     for words, message in (
         ([*common, "--profile", SHIPPED, "--rows", "nothing*"], "has no row of m 16, k 256, n 16 named like"),
         ([*common, "--profile", "p.json"], "expected rows of products"),
-        ([*common, "--profile", SHIPPED, "--operands", "tf32", "--out-format", "fp16"], "none from tf32 to fp16"),
+        (
+            [*common, "--profile", SHIPPED, "--operands", "tf32", "--out-format", "fp16"],
+            "none with operands of tf32 and a result of fp16",
+        ),
         ([*common, "--profile", SHIPPED, "--library", "cutlass"], "--profile"),
         ([*common, "--rows", "nt"], "goes with --profile"),
         (["predict", "A.npy", "B.npy", "--gpu", "a100", "--profile", SHIPPED], "assume='h100'"),

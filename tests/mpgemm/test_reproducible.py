@@ -36,7 +36,7 @@ def test_one_refusal_does_not_end_the_others(tmp_path, capsys):
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     assert list(found["reproductions"]) == ["valpey-table5"] and list(found["refused"]) == ["xue10"]
-    assert printed.err == "mpgemm reproduce: --quick has no effect on xue10: leave it out\n"
+    assert printed.err == "mpgemm reproduce: --quick has no effect on xue10: leave --quick out\n"
     assert (tmp_path / "valpey-table5.json").exists() and not (tmp_path / "xue10.json").exists()
     assert main(["reproduce", "xue10", "xue6", "--quick", "--repeats", "2"]) == 2
     assert capsys.readouterr().err.count("have no effect on") == 2

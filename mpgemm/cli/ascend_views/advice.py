@@ -25,14 +25,19 @@ def compares(args: argparse.Namespace) -> bool:
     """Return whether the command compares ways to compute, because no option names the way."""
     from ascend.dialects import ANY, DIALECTS
 
-    named = args.terms is not None or args.operand or args.mode or args.max_error is not None or args.rank != "time"
-    named = named or not DIALECTS.get(args.target, ANY).one_term
-    if args.reach is not None and (named or args.block or args.kernel != "grid"):
+    several_terms_only = not DIALECTS.get(args.target, ANY).one_term
+    naming = {
+        "--terms": args.terms is not None, "--operand": args.operand, "--mode": args.mode, "--block": args.block,
+        "--max-error": args.max_error is not None, "--rank": args.rank != "time", "--kernel": args.kernel != "grid",
+        f"{'--emit' if args.emit else '--for'} {args.target}": several_terms_only,
+    }  # fmt: skip
+    given = [option for option, names_the_way in naming.items() if names_the_way]
+    if args.reach is not None and given:
         raise ValueError(
-            "--reach itself chooses terms, operands, mode and block: leave out --terms, --operand, --mode, --max-error, "
-            "--block, --kernel, --rank, and a --for that has only one term"
+            f"--reach itself chooses terms, operands, mode and block, got {', '.join(given)}: leave them out, or "
+            "leave --reach out"
         )
-    return not (named or args.block or args.kernel != "grid")
+    return not given
 
 
 def advice_of(

@@ -42,7 +42,8 @@ def calibrate(args: argparse.Namespace, chip: ascend.Chip, schedule_of: Callable
     rows = [row for row in read if row.product in schedules]
     if not rows:
         raise ValueError(
-            f"{args.calibrate} holds no row of one product, which a fit needs; the first row was refused: {skipped[0]}"
+            f"{args.calibrate} has no row that describes a single product with a known schedule, as a fit needs; "
+            f"the first row was refused: {skipped[0]}"
         )
     fit = fit_profile(
         chip, rows, lambda done, total: progress(done, total, "parameters"), lambda row: schedules[row.product]
@@ -162,7 +163,8 @@ def measured(
     skipped += not_predicted
     if not found:
         raise ValueError(
-            f"{args.measured} holds no product that can be predicted; the first was refused: {(not_predicted or skipped)[0]}"
+            f"{args.measured} has no row whose product can be predicted; the first row was refused: "
+            f"{(not_predicted or skipped)[0]}"
         )
     written = _drawn(args, chip, found)
     products = [
@@ -198,7 +200,10 @@ def _read(args: argparse.Namespace) -> Profile:
         _says_sizes(args, args.measured)
         return read_profile(args.measured)
     if not args.size:
-        raise ValueError(f"{args.measured} states no sizes: give the product's M K N (and --operand and --layout)")
+        raise ValueError(
+            f"{args.measured} states no sizes: give the product's M K N, and --operand and --layout "
+            "if they are not fp16 and nz"
+        )
     return Profile(
         [read_pipe_utilization(args.measured, size_of(args), args.operand or "fp16", args.layout)],
         [],

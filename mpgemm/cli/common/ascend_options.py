@@ -219,7 +219,7 @@ def parse_block(text: str) -> tuple[int, int, int]:
 
 def parse_grid(text: str) -> tuple[int, int, int]:
     """Parse "M,K,N" or "MxKxN", the number of cores along each, as three integers. Raises ValueError for another text."""
-    m, k, n = _integers(text, 3, "a grid is M,K,N, cores along each, for instance 8,1,4")
+    m, k, n = _integers(text, 3, "a grid is M,K,N, the numbers of cores along m, k and n, for instance 8,1,4")
     return m, k, n
 
 
@@ -229,7 +229,12 @@ def parse_swizzle(text: str) -> Swizzle:
 
     if text == "aswt":
         return Swizzle(4, 0, adaptive=True)
-    offset, direction = _integers(text, 2, "a swizzle is OFFSET,DIRECTION, for instance 3,0, or aswt")
+    offset, direction = _integers(
+        text,
+        2,
+        "a swizzle is OFFSET,DIRECTION (tiles in a band, and 0 for bands of "
+        "rows or 1 for columns), for instance 3,0, or aswt",
+    )
     return Swizzle(offset, direction)
 
 

@@ -24,8 +24,8 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="files of A and B or of stacks of matrices, or one file with --a-name and --b-name: .npy, .npz (sparse, too), "
-        ".mtx, .csv, .safetensors, .pt",
+        help="files of A and B, each a matrix or a stack of matrices (three dimensions), or one file with "
+        "--a-name and --b-name; .npy, .npz (also of sparse matrices), .mtx, .csv, .safetensors or .pt",
     )
     add(
         "--files",
@@ -33,11 +33,11 @@ def add_input_arguments(parser: Parser, default: str) -> None:
         nargs=2,
         default=[],
         metavar="FILE",
-        help="files of A and B, as an option in place of the positional arguments",
+        help="files of A and B; means the same as the positional arguments",
     )
     add("--transpose-b", action="store_true", help="the second file holds the transpose of B, as W in x @ W.T")
-    add("--a-name", help="name of the array or tensor in the first file")
-    add("--b-name", help="name of the array or tensor in the second file")
+    add("--a-name", help="name of A's array or tensor, needed if the first file holds several")
+    add("--b-name", help="name of B's array or tensor, needed if the second file holds several")
     add(
         "--shipped",
         nargs="+",
@@ -49,10 +49,11 @@ def add_input_arguments(parser: Parser, default: str) -> None:
     add(
         "--c",
         metavar="FILE|NAME",
-        help="compute A B + C, with C from a matrix file, or generated (m x n) from a distribution with the same seed",
+        help="matrix C that is added to the product: a file, or the name of a distribution, from which C (M x N) "
+        "is drawn with the seed of A and B (default: no C)",
     )
-    add("--seed", type=int, help="first seed (default 0)")
-    add("--repeats", type=int, help="number of seeds (default 1)")
+    add("--seed", type=int, help="first seed of generated matrices (default 0)")
+    add("--repeats", type=int, help="number of seeds, from --seed on; each gives its own A and B (default 1)")
     files = ("files", "--files")
     parser.goes_with(("--a-name", "--b-name", "--transpose-b"), files, "two matrix files")
     drawn = ("--shape", "--seed", "--repeats", "--precision")
@@ -72,14 +73,21 @@ def _add_generated(add: Callable[..., argparse.Action]) -> None:
         metavar="NAME",
         help=f"distributions from which A and B are generated: {', '.join(DISTRIBUTIONS)}",
     )
-    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
+    add(
+        "--param",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameters of the distribution, such as exponent=-3 for uniform_symmetric (default: its own values)",
+    )
     add(
         "--shape",
         nargs=3,
         type=int,
         action="append",
         metavar=("M", "K", "N"),
-        help="sizes of the product of generated matrices: A is M x K, B is K x N",
+        help="sizes of the product of generated matrices: A is M x K, B is K x N; several --shape give several "
+        "products (with --distribution default 256 256 256)",
     )
     add("--precision", choices=("fp32", "fp64"), help="number format of generated matrices (default fp32)")
 
@@ -106,7 +114,10 @@ def check_inputs(args: argparse.Namespace) -> None:
     args.files = [*args.files, *args.more_files]
     check_files(args)
     if args.param and len(args.distribution) != 1:
-        raise ValueError("--param sets the parameters of one distribution: give --distribution with one name")
+        raise ValueError(
+            f"--param sets the parameters of one distribution, got {len(args.distribution)} "
+            "distribution(s): give --distribution with one name"
+        )
 
 
 def cases_of(args: argparse.Namespace, default: Sequence[Case]) -> list[Case]:
@@ -145,15 +156,21 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
 
     source = parser.add_argument_group(f"input (default: {default})")
     add = source.add_argument
-    add("files", nargs="*", metavar="FILE", help="files of A and B: .npy, .npz, .mtx or .safetensors")
-    add("--a-name", help="name of the array or tensor in the first file")
-    add("--b-name", help="name of the array or tensor in the second file")
+    add("files", nargs="*", metavar="FILE", help="files of A and B: .npy, .npz, .mtx, .csv, .safetensors or .pt")
+    add("--a-name", help="name of A's array or tensor, needed if the first file holds several")
+    add("--b-name", help="name of B's array or tensor, needed if the second file holds several")
     add(
         "--shipped", metavar="NAME", help=f"pair of matrices that ships with the package: {', '.join(matrices.SHIPPED)}"
     )
     names = ", ".join(matrices.DISTRIBUTIONS)
     add("--distribution", metavar="NAME", help=f"distribution from which A and B are drawn: {names}")
-    add("--param", nargs="+", default=[], metavar="KEY=VALUE", help="values of the distribution's parameters")
+    add(
+        "--param",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameters of the distribution, such as exponent=-3 for uniform_symmetric (default: its own values)",
+    )
     add(
         "--shape",
         nargs=3,
@@ -162,7 +179,7 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
         help="sizes of the product of drawn matrices: A is M x K, B is K x N",
     )
     if k:
-        add("--k", type=int, help="length of the dot products, instead of --shape")
+        add("--k", type=int, help="K of the product of drawn matrices, if --shape is not given (default 1024)")
     add("--precision", choices=("fp32", "fp64"), default="fp32", help="number format of drawn matrices (default fp32)")
     add("--seed", type=int, default=0, help="seed of the random draw (default 0)")
     parser.goes_with(("--a-name", "--b-name"), ("files",), "two matrix files")

@@ -22,24 +22,35 @@ def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
         "--arguments",
         nargs="+",
         metavar="FORMAT:MxN|FILE.npy|NUMBER",
-        help="arguments of the kernel in order: FORMAT:MxN for an array of random values, such as fp16:64x64; .npy files; "
-        "numbers",
+        help="arguments of the kernel in order: FORMAT:MxN (such as fp16:64x64) for an array of random values, a "
+        ".npy file, or a number",
     )
-    add("--grid", nargs="+", type=int, default=[1], metavar="N", help="number of blocks along x, y, z (default 1)")
+    add(
+        "--grid",
+        nargs="+",
+        type=int,
+        default=[1],
+        metavar="N",
+        help="number of thread blocks along x, y, z (default 1)",
+    )
     add(
         "--block",
         nargs="+",
         type=int,
         metavar="N",
-        help="number of threads in a block along x, y, z, if the kernel does not state it",
+        help="number of threads in a block along x, y, z (default: as the kernel states)",
     )
-    add("--entry", metavar="NAME", help="name of the kernel, if the file has several")
+    add("--entry", metavar="NAME", help="name of the kernel in the file, needed if the file has several")
     add(
         "--fmad",
         choices=("true", "false"),
         help="whether ptxas contracts a product and an addition into one fma, as its option --fmad does (default true)",
     )
-    add("--unit", metavar="ARCH", help="architecture of the matrix instructions (default: the target's)")
+    add(
+        "--unit",
+        metavar="ARCH",
+        help="architecture whose matrix instructions are modelled (default: that of the kernel's target)",
+    )
     add(
         "--output", type=int, metavar="N", help="index of the output argument (default: the last array that is written)"
     )
@@ -114,13 +125,12 @@ def kernel_recipe(args: argparse.Namespace, fmt: str) -> tuple[libraries.Recipe,
         beside = ", ".join(recipe.arrays) or "constants"
         raise ValueError(
             f"{recipe.name} also reads {beside}, which this command cannot pass: compute its bits in Python with "
-            f"compiled.read(...).recipe(...).library().gemm_bits(a, b, arrays=...)"
+            "tensorcore_models.compiled.read(...).recipe(...).library().gemm_bits(a, b, arrays=...)"
         )
     taken = [get_format(each).name for each in recipe.engine.formats[:2]]
     if taken != [fmt, fmt]:
         raise ValueError(
-            f"{recipe.name} multiplies {' by '.join(taken)}, but A and B are {fmt}: name the format with "
-            f"--operands, and "
-            "their rounding with --input-rounding"
+            f"{recipe.name} multiplies {' by '.join(taken)}, but A and B are {fmt}: name the kernel's format with "
+            "--operands, and the rounding of A and B to it with --input-rounding"
         )
     return recipe, found.assumptions

@@ -85,12 +85,18 @@ RECORDED_CHOICES = "choices recorded by the package mmaemu: pip install --no-dep
 def add_format_arguments(parser: argparse.ArgumentParser, out_default: str = "that of A; fp8: bf16") -> None:
     """Add the options that name the formats of operands and result, and the rounding to them."""
     add = parser.add_argument
-    add("--operands", dest="format", metavar="FORMAT", help="format of A and B (default: that of their arrays); arrays of "
-                        "unsigned integers of the format's width hold encodings")  # fmt: skip
+    add(
+        "--operands",
+        dest="format",
+        metavar="FORMAT",
+        help="format of A and B (default: that of their arrays); arrays of unsigned integers as wide as the format hold "
+        "encodings",
+    )
     add(
         "--input-rounding",
         metavar="MODE",
-        help="rounding of values that the format does not contain: rne, rz, ... (default: such values are refused)",
+        help="rounding of elements of A and B that the format cannot represent: rne, rz, ... (default: such "
+        "elements are refused)",
     )
     add("--out-format", metavar="FORMAT", help=f"format of the result (default: {out_default})")
 
@@ -200,8 +206,9 @@ def make_recipe(
     name, version = resolve_library(library)
     if recorded is not None and name != "cublaslt" and (name, recorded) != ("scaled_mm", "mmaemu"):
         raise ValueError(
-            "--recorded FILE goes with --library cublaslt-VERSION, and --recorded mmaemu with --library scaled_mm: give the "
-            "matching --library, or leave --recorded out"
+            f"got --recorded {recorded} with --library {library}, but --recorded FILE goes with --library "
+            "cublaslt-VERSION, and --recorded mmaemu with --library scaled_mm: change one of them, or leave "
+            "--recorded out"
         )
     if name == "cublaslt":
         return _cublaslt(gpu, library.partition("-")[0], version, config, recorded, problem)
@@ -229,8 +236,8 @@ def _cublaslt(
     if recorded is not None:
         return load_recording(recorded, device=gpu, version=version or None).recipe(problem)
     if not version:
-        ends = "" if called == "cublaslt" else ": it calls cuBLASLt"
-        raise ValueError(f"--library {called} has no version: add a version, such as {called}-13.1{ends}")
+        ends = "" if called == "cublaslt" else " of cuBLASLt, which it calls"
+        raise ValueError(f"--library {called} names no version{ends}: add one, such as {called}-13.1")
     if not config:
         raise ValueError(
             "no kernel is named, and cuBLASLt chooses its kernel at run time: name the kernel with --config ALGO_ID=..., or "

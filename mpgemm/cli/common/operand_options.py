@@ -17,8 +17,9 @@ def add_scale_arguments(parser: Any) -> None:
     for side in "ab":
         parser.add_argument(
             f"--scale-{side}", nargs="+", metavar="X|FILE",
-            help=f"scale of {side.upper()}: a number, or a file whose shape determines the rule (per tensor, rows and "
-            "columns, blocks of 128, mx, nvfp4); nvfp4 takes block scales and one more number",
+            help=f"scale of {side.upper()}: a number or a file. The file's shape determines what each scale "
+            "covers: the whole matrix, a row of A or column of B, or a block of elements (of 128, 64, MX or "
+            "NVFP4). A number after a file of MX or NVFP4 scales is a further scale of the whole matrix",
         )  # fmt: skip
 
 
@@ -82,15 +83,21 @@ def add_attention_arguments(parser: Parser, others: tuple[str, ...]) -> None:
         nargs=2,
         type=int,
         metavar=("LEFT", "RIGHT"),
-        help="number of keys to the left and right of its own position that a query sees; -1: all",
+        help="numbers of keys that a query sees to the left and to the right of its own position; -1: all of them",
     )
     add("--softmax-scale", type=float, metavar="X", help="factor of Q K^T (default 1 / sqrt(d))")
-    add("--kv-tile", type=int, metavar="KEYS", help="number of keys in a tile (default: not known, at least 16)")
+    add(
+        "--kv-tile",
+        type=int,
+        metavar="KEYS",
+        help="number of keys in a tile of the kernel (default: unknown, but at least 16)",
+    )
     add(
         "--p-scale",
         type=float,
         metavar="X",
-        help="factor of P, the exponentials, before P is rounded (default 256 for 8-bit formats, else 1)",
+        help="factor by which the kernel multiplies P, the exponentials of the scores, before it rounds P "
+        "(default 256 for 8-bit formats, else 1)",
     )
     add(
         "--exp-ulps",
@@ -109,20 +116,22 @@ def _add_scores_and_sequences(add: Callable[..., argparse.Action]) -> None:
     add(
         "--sinks",
         metavar="FILE",
-        help="file with one more score for each query head, whose exponential is added to the row sums of the softmax",
+        help="file with one more score for each query head, whose exponential is added to every row sum of the softmax",
     )
     for side in "qk":
         add(
             f"--cu-seqlens-{side}",
             metavar="FILE",
-            help=f"file of the rows at which sequences begin in {side.upper()}, packed as (all rows, heads, d)",
+            help=f"file of the row numbers at which the sequences begin in {side.upper()}, whose shape is (rows "
+            "of all sequences, heads, d)",
         )
     add(
         "--block-table",
         metavar="FILE",
-        help="file that lists the pages of each sequence, with K and V of shape (pages, rows, heads, d)",
+        help="file with the numbers of the pages of each sequence, if K and V are paged, of shape (pages, rows "
+        "of a page, heads, d)",
     )
-    add("--cache-seqlens", metavar="FILE", help="file with the number of keys of each sequence in pages")
+    add("--cache-seqlens", metavar="FILE", help="file with the number of keys of each sequence, for --block-table")
 
 
 def attention_options(args: argparse.Namespace) -> dict[str, Any]:

@@ -25,15 +25,19 @@ def add_profile_arguments(parser: Any, nargs: int | None = None) -> None:
     """Add --profile (with `nargs` --profiles, one file for each GPU), --rows and --assume."""
     name = "--profile" if nargs is None else "--profiles"
     parser.add_argument(name, metavar="FILE", nargs=nargs,
-                        help="JSON file of the kernels that ran, recorded from torch's profiler and cuBLASLt's log, in place "
-                        f"of --library (written by {RECORD})")  # fmt: skip
+                        help=f"JSON file{' of each GPU' if nargs else ''} with products and the kernels that "
+                        f"computed them, recorded with torch's profiler and cuBLASLt's log by {RECORD}; it "
+                        "takes the place of --library")  # fmt: skip
     parser.add_argument(
         "--rows",
         metavar="PATTERN",
-        help="use only rows of the profile whose name or layout matches PATTERN, such as '*/nt'",
+        help="use only rows of the profile whose name or layout matches PATTERN, such as '*/nt' (default: all rows)",
     )
     parser.add_argument(
-        "--assume", metavar="GPU", help="apply the rules of this GPU (h100) to a profile of another GPU or version"
+        "--assume",
+        metavar="GPU",
+        help="predict by what is known of the libraries on this GPU (h100), although "
+        "the profile is of another GPU or version",
     )
 
 
@@ -60,9 +64,10 @@ def profiled(
     if not fits:
         seen = sorted({f"{row['m']} x {row['k']} x {row['n']}" for row in rows if {"m", "k", "n"} <= set(row)})
         named = f" named like {args.rows!r}" if args.rows else ""
+        other = ", or another --rows" if args.rows else ""
         raise ValueError(
-            f"{path} has no row of m {m}, k {k}, n {n}{named}: give matrices of one of its sizes: "
-            f"{', '.join(seen[:8]) or 'none'}"
+            f"{path} has no row of m {m}, k {k}, n {n}{named}: its rows have the sizes (m x k x n) "
+            f"{', '.join(seen[:8]) or 'none'}; give matrices of one of them{other}"
         )
     found: list[tuple[dict, ProfiledProduct]] = []
     for row in fits:
@@ -72,8 +77,10 @@ def profiled(
         if fitting and not any(_same(product, other) for _, other in found):
             found.append((row, product))
     if not found:
+        held = "" if stored is None else f" for an A of {stored}"
         raise ValueError(
-            f"{path} has rows of this size, but none from {formats[0]} to {formats[1]}: name other formats"
+            f"{path} has rows of this size, but none with operands of {formats[0] or 'any format'} and a result "
+            f"of {formats[1] or 'any format'}{held}: name formats that it has with --operands and --out-format"
         )
     return found
 
@@ -84,8 +91,8 @@ def one_profiled(*args: Any, **options: Any) -> tuple[dict, ProfiledProduct]:
     if len(found) > 1:
         names = ", ".join(_name(row) for row, _ in found[:6])
         raise ValueError(
-            f"{args[0]}: {len(found)} rows with different recipes fit, expected one: {names}; choose a row with --rows or "
-            "--operands"
+            f"{args[0]} has {len(found)} rows with different recipes that fit these matrices, expected one: "
+            f"{names}. Choose a row with --rows or --operands"
         )
     return found[0]
 
@@ -119,7 +126,8 @@ class ProfiledRecording:
             if other is not row and not _same(product, from_profile(other, gpu, assume=args.assume)):
                 names = f"{_name(other)} and {_name(row)}"
                 raise ValueError(
-                    f"{path}: {problem} was recorded with two recipes, {names}, expected one: choose its row with --rows"
+                    f"{path}: the product of {problem} was recorded with two recipes, {names}, expected one: "
+                    "choose its row with --rows"
                 )
         return cls(gpu, version, path, found, args.assume)
 

@@ -35,7 +35,8 @@ def add_run_arguments(parser: Parser) -> None:
     how.add_argument(
         "--cluster",
         metavar="ADDRESS|local:N",
-        help="measure on a dask cluster (tcp://host:8786) or in N processes of this machine, in place of threads",
+        help="measure on a dask cluster (tcp://host:8786) or in N processes of this machine (default: in the "
+        "threads of --workers)",
     )
     parser.goes_without(("--workers",), ("--cluster",))
     parser.at_least(1, "--workers", "--repeats")
@@ -45,18 +46,23 @@ def add_output_arguments(parser: Parser, *, metric_needs_out: bool = False) -> N
     """Add the group "output"; with `metric_needs_out` the metric affects pictures alone, else also a table."""
     output = parser.add_argument_group("output")
     add = output.add_argument
-    add("--out", type=Path, metavar="FOLDER", help="folder for JSON, CSV, figures and the journal of finished results")
+    add(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="folder for JSON, CSV, figures and the journal of finished results (default: nothing is written)",
+    )
     add(
         "--fresh",
         action="store_true",
-        help="measure everything again, also results that the journal in --out already holds",
+        help="measure again what the journal in --out already holds (default: its results are used)",
     )
     add("--no-figures", action="store_true", help="write no figures")
     add_figure_arguments(parser, output)
     add("--json", action="store_true", help="print JSON instead of tables")
     add("--quiet", action="store_true", help="do not show progress on the terminal")
     add("--csv", action="store_true", help="print CSV instead of tables")
-    add("--metric", choices=METRICS, help="error that the figures show (default relative_frobenius)")
+    add("--metric", choices=METRICS, help="measure of the error that the figures show (default relative_frobenius)")
     parser.goes_without(("--csv",), ("--json",))
     parser.goes_with(("--fresh", "--no-figures", *FIGURE_OPTIONS), ("--out",))
     parser.goes_without(FIGURE_OPTIONS, ("--no-figures",))
@@ -81,8 +87,8 @@ def add_style_argument(group: argparse._ArgumentGroup | Parser) -> None:
     """Add the option for the style of figures, for a command that is given the name of each file."""
     group.add_argument(
         "--style", metavar="NAME|FILE.toml",
-        help=f"style of figures: {', '.join(FIGURE_STYLES)}, or a TOML file with a journal's width, points, font, grey, dpi, "
-        "formats (default screen)",
+        help=f"style of figures: {', '.join(FIGURE_STYLES)}, or a TOML file that sets width, points, font, grey, "
+        "dpi and formats for a journal (default screen)",
     )  # fmt: skip
 
 

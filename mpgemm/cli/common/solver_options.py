@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for limits of time and memory, the choice of solvers, and JSON."""
     add_limit_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def add_limit_arguments(parser: argparse._ActionsContainer) -> None:
     """Add the options for limits of time and memory, and the choice of solvers."""
     add = parser.add_argument
-    add("--timeout", type=float, default=SOLVER_SECONDS, help="time limit in seconds (default %(default)s)")
+    add(
+        "--timeout",
+        type=float,
+        default=SOLVER_SECONDS,
+        help="time limit of each solver in seconds (default %(default)s)",
+    )
     add("--memory", type=int, default=SOLVER_MEGABYTES, help="memory limit of each solver in MiB (default %(default)s)")
     add(
         "--solver", nargs="+", choices=SOLVERS, metavar="NAME",
