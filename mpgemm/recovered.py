@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class RecoveryResult(Result):
-    """`RecoveryResult` holds a recovered product, the number of passes and the range counts.
+    """`RecoveryResult` holds the product of a recovery method, its cost, and how many elements left the words' range.
 
     Attributes
     ----------
     d : numpy.ndarray, shape (m, n)
         The product.
     method : RecoveryMethod
-        The method that ran, with the options of the call. If `count` is not None, this is the row that was chosen for the
-        matrices, which may be the native product.
+        The method that ran, with the options of the call. If the number of slices or moduli was chosen from the matrices,
+        the method has that number; if no number is suitable, the method is the native product.
     engine : str
         Label of the engine.
     passes : int
@@ -192,10 +192,9 @@ def _refuse_range(run: WordRun | IntegerRun | OwnRun) -> None:
     for counts, name, size in zip(run.counts(), "AB", (run.a.size, run.b.size), strict=True):
         if counts.overflow or counts.underflow:
             raise ValueError(
-                f"method {run.row.name!r}: {counts.overflow} of {size} elements of {name} overflow "
-                f"and {counts.underflow} underflow "
-                f"words of {run.word_format.name} ({run.row.range_limits}); scale {name}, or pass strict=False to compute as "
-                "hardware would"
+                f"method {run.row.name!r}: of {size} elements of {name}, {counts.overflow} overflow and {counts.underflow} "
+                f"underflow {run.word_format.name} words, but strict=True allows none (range: {run.row.range_limits}); scale "
+                f"{name}, or pass strict=False to compute as hardware would"
             )
 
 
@@ -203,7 +202,9 @@ def _verify(run: WordRun | IntegerRun | OwnRun, d: np.ndarray, asked: dict) -> N
     """Raise OutsideBound if a product is outside of its bound, ValueError if no bound is derived."""
     bound = quick_run_bound(run)
     if bound is None:
-        raise ValueError(f"verify: no bound is derived for {run.row.name} on {run.engine.label}; leave verify out")
+        raise ValueError(
+            f"got verify, but no bound is derived for {run.row.name} on {run.engine.label}; leave verify out"
+        )
     exact = exact_gemm(run.a, run.b, run.c)
     recipe = {"recovered_gemm": run.engine.label, **asked}
     hold(

@@ -50,7 +50,7 @@ def peak(const uint8_t[::1] words, int64_t rounds, bint is_int8, bint emulated, 
     """
     cdef int _thread
     if words.shape[0] < 2 * SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES:
-        raise ValueError(f"got {words.shape[0]} bytes, expected at least {2 * SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES}")
+        raise ValueError(f"words has {words.shape[0]} bytes, expected at least {2 * SGEMM_PEAK_STEPS * SGEMM_STEP_BYTES}")
     if not emulated and sgemm_state(is_int8) != MPG_UNIT_READY:
         raise RuntimeError("the AMX unit cannot be used here")
     with nogil:
@@ -146,9 +146,9 @@ def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d
         raise ValueError(
             f"got shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}) and ({m}, {n}), expected (m, k), (k, n) and (m, n)")
     if restart < SGEMM_DEPTH or restart % SGEMM_DEPTH or depth < restart or depth % restart:
-        raise ValueError(f"restart is {restart} and depth is {depth}, expected multiples of {SGEMM_DEPTH} and of restart")
+        raise ValueError(f"restart is {restart} and depth is {depth}, expected a multiple of {SGEMM_DEPTH} and a multiple of restart")
     if workspace.shape[0] < workspace_bytes(m, n, min(k, depth), SGEMM_WORDS, False):
-        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, expected workspace_bytes() for slices of {depth}")
+        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, expected at least workspace_bytes() for slices of k of length {depth}")
     _open(&job, [(x, y, 0) for x, y in pairs], SGEMM_WORDS, False, t.emulated)
     left.largest = right.largest = 0
     left.smallest = right.smallest = 0xFFFFFFFFu
@@ -205,9 +205,9 @@ def multiply_slices(const int8_t[:, :, ::1] a, const int8_t[:, :, ::1] b, int32_
             f"got shapes {(words, a.shape[1], k)}, {(b.shape[0], b.shape[1], b.shape[2])} and {(m, n)}, "
             "expected (words, m, k), (words, k, n) and (m, n)")
     if [level for level in range(d.shape[0])] != list(dict.fromkeys(level for _, _, level in pairs)):
-        raise ValueError(f"got products {pairs}, expected all {d.shape[0]} levels in order")
+        raise ValueError(f"got products {pairs} (i, j, level), expected every level from 0 to {d.shape[0] - 1}, in order")
     if workspace.shape[0] < workspace_bytes(m, n, k, words, True):
-        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, expected workspace_bytes() for {words} words of {m} x {k} x {n}")
+        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, expected at least workspace_bytes() for {words} words of {m} x {k} x {n}")
     _open(&job, pairs, words, True, emulated)
     if m == 0 or n == 0 or k == 0:
         return

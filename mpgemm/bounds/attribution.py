@@ -52,7 +52,9 @@ class Attribution(Result):
     computed, exact : Fraction
         The result and the exact value.
     parts : dict of str to Fraction
-        Parts of the error by name, in the order of :data:`PARTS`; their sum is exactly `total`.
+        Parts of the error by name; their sum is exactly `total`. "overflow", "range" and "split" come from splitting the
+        operands, "dropped term" from products of words that are left out, "alignment" and "core rounding" from the engine's
+        sums, "outside" from additions and scalings outside the engine.
     ulp : Fraction
         Unit in the last place of the result format at the exact value.
     """
@@ -71,9 +73,9 @@ class Attribution(Result):
 
     @property
     def causes(self) -> dict[str, Fraction]:
-        """Return the error of each cause of :data:`mpgemm.bounds.error_parts.CAUSES`.
+        """Return the error by cause: "overflow", "range", "split", "dropped term" and "accumulation".
 
-        The stages of :data:`ACCUMULATION` count as one cause, so their errors are added.
+        The error of "accumulation" is the sum of the parts "alignment", "core rounding" and "outside".
         """
         sums = sum((self.parts[stage] for stage in ACCUMULATION), Fraction(0))
         return {**{name: part for name, part in self.parts.items() if name not in ACCUMULATION}, CAUSES[-1]: sums}
@@ -133,7 +135,7 @@ def _number(x: Fraction) -> str:
 
 @default_fp_state
 def attribute(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Attribution:
-    """Divide the error of one dot product into the parts of its causes.
+    """Return the error of one dot product of a recovery method, divided into one part for each cause.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ def dot_run(method, a, b, c, engine, overflow, options):
     """Return the run of one dot product; raise ValueError if a and b are not finite vectors of the same length."""
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"one dot product takes two vectors of the same length, got shapes {a.shape} and {b.shape}")
+        raise ValueError(f"a and b have shapes {a.shape} and {b.shape}, expected two vectors of the same length")
     c = None if c is None else np.asarray(c).reshape(1, 1)
     run = prepare(a[None, :], b[:, None], c, method, engine, overflow, options)
     if getattr(getattr(run.engine, "accumulator", None), "key", None) is not None:
@@ -182,11 +184,12 @@ def dot_run(method, a, b, c, engine, overflow, options):
         )
     if run.row.kind == "own":
         raise ValueError(
-            f"method {run.row.name!r} splits and joins by functions of its own, so its steps are unknown; take a listed method"
+            f"method {run.row.name!r} splits and joins by functions of its own, so its steps are unknown; take a method of "
+            "mpgemm.list_methods()"
         )
     for x, name in ((run.a, "a"), (run.b, "b"), (run.c, "c")):
         if x is not None and not np.isfinite(x).all():
-            raise ValueError(f"{name} holds infinities or NaN, expected finite values")
+            raise ValueError(f"{name} holds infinities or NaN, expected finite values; give other values for {name}")
     return run
 
 
@@ -211,7 +214,8 @@ def floor_log2(x: Fraction) -> int:
 def _fractions(values: np.ndarray) -> list[Fraction]:
     if not np.isfinite(values).all():
         raise ValueError(
-            "a word is infinite or NaN, because an element is beyond the range of the words; scale the operands"
+            "got a word that is infinite or NaN, expected finite words: an element of a or b is beyond the range of the word "
+            "format; scale a or b"
         )
     return [Fraction(float(v)) for v in values.ravel()]
 
@@ -352,7 +356,9 @@ class _ExactOutside(EngineArithmetic):
     def _value_of(bits: int, fmt: Format) -> Fraction:
         decoded = fmt.decode_exact(bits)
         if decoded.kind != "finite":
-            raise ValueError("a sum in the core overflows or is NaN, so no error can be attributed; scale the operands")
+            raise ValueError(
+                "a sum of the engine overflows or is NaN, expected finite sums to attribute the error; scale a or b"
+            )
         magnitude = decoded.significand * Fraction(2) ** decoded.exponent
         return -magnitude if decoded.negative else magnitude
 

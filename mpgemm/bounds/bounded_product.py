@@ -262,7 +262,8 @@ class MethodProduct(BoundedProduct):
         """Return the product and its errors; raise ValueError for block scales, which recovery methods do not take."""
         if data.scaling is not None:
             raise ValueError(
-                "got scales, but recovery methods take no scales; multiply the operands by the scales first"
+                f"got scales with method {self.method.name}, expected none, because recovery methods take no scales; multiply "
+                "the operands by the scales first"
             )
         return _errors(self.expected(data), prepare(data.a, data.b, data.c, self.method, self.engine).product())
 

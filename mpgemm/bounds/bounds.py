@@ -52,7 +52,7 @@ MARGIN = 1 + 2.0**-10
 
 
 def step_error(engine: Engine, facts: OperandFacts | None = None) -> StepError:
-    """Return the error of one step of a core for operands with these facts, by default for all values of its formats.
+    """Return the error of one step of an engine for operands with these facts, by default for all values of its formats.
 
     Raises ValueError if no bound is known.
     """
@@ -87,7 +87,7 @@ def overflow_from(engine: Engine) -> float:
 
 
 def accumulation_bound(engine: Engine, sizes, steps: int, facts: OperandFacts | None = None) -> np.ndarray:
-    """Return the bound of |computed - exact| of a chain of core steps, infinite where a sum may overflow.
+    """Return the bound of |computed - exact| of a chain of an engine's steps, infinite where a sum may overflow.
 
     sizes: S, or upper bounds of it, for operands that the formats hold.
     """
@@ -143,9 +143,9 @@ def gemm_bound(engine: Engine, a, b, c=None, *, scale_a=None, scale_b=None) -> n
         The matrix engine.
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
         Values of the operands.
-    scale_a, scale_b : array_like, shapes (m, ceil(k/bs)) and (ceil(k/bs), n)
-        Scales of a block-scaled engine, as values or as uint8 encodings. The exact product is then that of the scaled
-        operands.
+    scale_a, scale_b : array_like, shapes (m, ceil(k/s)) and (ceil(k/s), n)
+        Scales of a block-scaled engine, as values or as uint8 encodings; s is the number of elements that share a scale. The
+        exact product is then that of the scaled operands.
 
     Returns
     -------
@@ -155,7 +155,8 @@ def gemm_bound(engine: Engine, a, b, c=None, *, scale_a=None, scale_b=None) -> n
     Raises
     ------
     ValueError
-        If no bound is known for the core, shapes do not fit, or scales are missing or given to an engine without block scales.
+        If no bound is known for the engine, shapes do not fit, scales are missing, or the engine has no block scales but
+        scales were given.
     """
     a, b, scale_a, scale_b = scaled_values(engine, a, b, scale_a, scale_b)
     facts = facts_of(engine, a, b, scale_a, scale_b)

@@ -94,7 +94,7 @@ def kernel_order(
     must be a number is none.
     """
     if isinstance(splits, bool) or not hasattr(splits, "__index__"):
-        raise TypeError(f"splits is the number of chains, an integer, got {splits!r}")
+        raise TypeError(f"splits is {splits!r}, expected an integer, the number of chains")
     if splits < 1:
         raise ValueError(f"splits is {splits}, expected at least 1")
     stated = k_order is not None or promote_every is not None
@@ -108,14 +108,14 @@ def kernel_order(
             )
         if every is not None and k_order != "sequential":
             raise ValueError(
-                f"got promote_every with k_order {k_order!r}, expected k_order 'sequential' or 'any'; "
-                "if sums of parts of k are added outside of the unit, give splits"
+                f"got promote_every with k_order {k_order!r}, expected k_order 'sequential' or 'any'; if the kernel adds "
+                "sums of parts of k outside the unit, give splits instead of promote_every"
             )
         order = order_of(k, unit.k, k_order)
         if isinstance(order, Sum) and _rounds(order):
             raise ValueError(
-                "the order rounds partial sums to another format, so no bound is known; give the order as a recipe to "
-                "assert_bits"
+                "got a k_order that rounds partial sums to another format, for which no bound is known; call assert_bits "
+                "with a recipe of this order"
             )
     elif splits != 1:
         raise ValueError(f"got splits {splits} with k_order 'any', which allows any number of chains; leave splits out")
@@ -130,7 +130,8 @@ def check_sums_outside(unit: Engine) -> None:
     """Raise ValueError if the unit's results are not FP32, the only format in which results are added outside."""
     if unit.formats[3].name != "fp32":
         raise ValueError(
-            f"{unit.label} gives {unit.formats[3].name}, but only FP32 results are added outside of it; leave promote_every out"
+            f"{unit.label} gives {unit.formats[3].name}, expected a unit with FP32 results for sums outside the unit; "
+            "leave promote_every out"
         )
 
 
@@ -140,7 +141,9 @@ def _interval(unit: Engine, given: Any, block: int | None) -> tuple[int, int] | 
         return None
     ends = given if isinstance(given, tuple | list) else (given, given)
     if len(ends) != 2 or any(isinstance(x, bool) or not hasattr(x, "__index__") for x in ends):
-        raise TypeError(f"promote_every is an integer, the number of products, or a pair (least, most), got {given!r}")
+        raise TypeError(
+            f"promote_every is {given!r}, expected an integer (a number of products) or a pair (least, most)"
+        )
     least, most = (int(x) for x in ends)
     if least > most:
         raise ValueError(f"promote_every is {given}, expected (least, most) with least <= most")
@@ -151,6 +154,7 @@ def _interval(unit: Engine, given: Any, block: int | None) -> tuple[int, int] | 
     check_sums_outside(unit)
     if block is not None and (block % least or block % most):
         raise ValueError(
-            f"promote_every is {given}, expected a divisor of {block}: scales change every {block} products, where a chain ends"
+            f"promote_every is {given}, expected a divisor of {block}, because a chain ends where the scales change, after "
+            f"every {block} products"
         )
     return least, most

@@ -38,11 +38,11 @@ class MethodBound(Result):
     Attributes
     ----------
     split, dropped, sums : numpy.ndarray, shape (m, n)
-        Bounds of the three parts of the error: from the remainders that the words do not hold, from the products of words that
-        are left out, and from every addition inside and outside the core. The first two are computed from the words, the third
-        is a priori.
+        Bounds of the three parts of the error. `split` bounds the error from rounding the operands to words, `dropped` the
+        products of words that the method leaves out, and `sums` the roundings of all additions, inside and outside the
+        engine. `split` and `dropped` are computed from the words; `sums` follows from their magnitudes alone.
     published : dict of str to float
-        Published bounds of the relative error by name, to compare; empty if none apply.
+        Published bounds of the relative error, by name, for comparison; empty if none apply.
     """
 
     split: np.ndarray
@@ -56,7 +56,7 @@ class MethodBound(Result):
         return (self.split + self.dropped + self.sums) * bounds.MARGIN
 
     def to_rows(self) -> list[dict]:
-        """Return the largest and the mean of each part and of the bound."""
+        """Return one row for each part of the bound and one for the total, with the largest and mean element."""
         parts = {"split": self.split, "dropped": self.dropped, "sums": self.sums, "total": self.total}
         return [
             {
@@ -86,7 +86,7 @@ def method_bound(a, b, c=None, method="ootomo", engine=None, *, overflow: str | 
     Raises
     ------
     ValueError
-        In the cases of :func:`mpgemm.recovered_gemm`, and if no bound is known for the core.
+        In the cases of :func:`mpgemm.recovered_gemm`, and if no bound is known for the engine.
     """
     return run_bound(prepare(a, b, c, method, engine, overflow, options))
 

@@ -152,8 +152,8 @@ class LikelyArithmetic(BoundArithmetic):
         self.order = order
         if (self.step.relative or self.step.products) and not self.step.roundings:
             raise ValueError(
-                f"{engine.label} does not state its roundings one by one, so only its deterministic bound is known; call "
-                "method_bound"
+                f"{engine.label} has no model of each single rounding, which a probabilistic bound needs; call method_bound "
+                "for the deterministic bound"
             )
         self.drift, self.squares = step_sums(self.step.roundings)
 

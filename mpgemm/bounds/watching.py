@@ -35,9 +35,9 @@ class JudgedProduct:
 
 
 class OutsideBound(ArithmeticError):
-    """`OutsideBound` says that a result of this package is farther from the exact product than its certified bound.
+    """`OutsideBound` is raised if an error of a result of this package exceeds its certified bound.
 
-    The result or the bound is wrong, so the result is not judged.
+    Then the result or the bound is wrong, and nothing is concluded from them.
 
     Attributes
     ----------

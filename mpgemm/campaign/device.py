@@ -77,12 +77,15 @@ def this_gpu() -> CampaignDevice:
     name = "sm_{}{}".format(*units.capability)
     if name not in TARGETS:
         raise ValueError(
-            f"{units.name} is {name}, for which no kernel has been checked: use one of the targets {', '.join(TARGETS)}"
+            f"the GPU {units.name} is {name}, expected one of the targets for which kernels have been checked, "
+            f"{', '.join(TARGETS)}: run on such a GPU"
         )
     try:
         import torch
     except ImportError:
-        raise ValueError("a campaign needs torch and Triton: pip install 'mpgemm[kernels]'") from None
+        raise ValueError(
+            "torch is not installed, but a campaign needs torch and Triton: pip install 'mpgemm[kernels]'"
+        ) from None
     if not torch.cuda.is_available():
         raise ValueError(
             f"torch {torch.__version__} finds no GPU, but the driver reports {units.name}: install torch with CUDA"

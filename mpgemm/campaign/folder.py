@@ -32,11 +32,12 @@ def read_json(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"{path} is damaged ({error}): remove the file and run again, which computes its results again"
+            f"{path} is damaged ({error}): remove the file and run again to compute its results again"
         ) from None
     if not isinstance(found, dict):
         raise ValueError(
-            f"{path} holds no JSON object: remove the file and run again, which computes its results again"
+            f"{path} holds a JSON {type(found).__name__}, expected an object: remove the file and run again to compute its "
+            "results again"
         )
     return found
 
@@ -53,7 +54,7 @@ def claim(folder: Path, facts: Mapping[str, str]) -> None:
     if not path.exists():
         if any(folder.glob("*/rows-*.json")):
             raise ValueError(
-                f"{folder} holds rows but no file {DEVICE}, so their device is not known: give another --out"
+                f"{folder} holds rows but no file {DEVICE}, so their device is not known: give an --out of another folder"
             )
         write_json(path, dict(facts))
         return
@@ -61,7 +62,9 @@ def claim(folder: Path, facts: Mapping[str, str]) -> None:
     apart = [name for name in {**held, **facts} if held.get(name) != facts.get(name)]
     if apart:
         said = "; ".join(f"{name} {held.get(name)!r} there, {facts.get(name)!r} here" for name in apart)
-        raise ValueError(f"{folder} holds results of another device or version ({said}): give another --out")
+        raise ValueError(
+            f"{folder} holds results of another device or version ({said}): give an --out of another folder"
+        )
 
 
 class Rows:
@@ -105,7 +108,7 @@ class Rows:
 def _rows_of(held: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
     rows = held.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{path} holds no rows: remove the file and run again, which computes its results again")
+        raise ValueError(f"{path} holds no rows: remove the file and run again to compute its results again")
     return rows
 
 
@@ -137,5 +140,7 @@ def kept_arrays(folder: Path, part: str, name: str = "**/*") -> dict[str, np.nda
             with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
                 found |= {name: held[name] for name in held.files}
         except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(f"{path} is damaged ({error}): remove the file and its row, and run again") from None
+            raise ValueError(
+                f"{path} is damaged ({error}): remove it and its row in {part}/rows-*.json, and run again"
+            ) from None
     return found

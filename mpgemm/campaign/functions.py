@@ -181,7 +181,7 @@ def compared(
     """
     arrays = kept_arrays(folder, part, function.name)
     if not arrays:
-        raise ValueError(f"{function.name} was not recorded: run its recording first")
+        raise ValueError(f"{folder} holds no recording of {function.name}: record the function before you compare it")
     if function.operands == 2:
         found = np.asarray(model.bits(arrays["small/two.a"], arrays["small/two.b"]))
         return {"inputs": found.size, "differ": int(np.count_nonzero(found != arrays[f"small/{function.name}"]))}

@@ -66,10 +66,10 @@ class ErrorReport(Result):
     reference : str
         "exact" (:func:`mpgemm.exact_gemm`) or "mpmath" (:func:`mpgemm.mp_gemm`).
     relative_frobenius : float
-        ``||dC||_F / ||C||_F``, eq. 13 of Xue et al. (arXiv:2507.23387v4) with its norm read as the Frobenius norm.
+        ``||dC||_F / ||C||_F``, eq. 13 of Xue et al. (arXiv:2507.23387v4), whose norm is taken to be the Frobenius norm.
     relative_inf : float
-        ``||dC||_inf / (||A||_inf ||B||_inf)``, figure 7 of Khattak and Mikaitis. With an addend, ``||C0||_inf`` is added to the
-        denominator.
+        ``||dC||_inf / (||A||_inf ||B||_inf)``, figure 7 of Khattak and Mikaitis (arXiv:2512.07004). With an
+        addend, ``||C0||_inf`` is added to the denominator.
     normwise : float
         ``||dC||_F / ||S||_F``, which unlike `relative_frobenius` does not grow where the product cancels.
     componentwise : float
@@ -77,15 +77,16 @@ class ErrorReport(Result):
     rowwise : float
         The largest ``|dC_ij| / (||a_i||_2 ||b_j||_2)``; 0/0 is 0. With an addend, ``|C0_ij|`` is added to the denominator.
     max_ulp, mean_ulp : float
-        Largest and mean ``|dC_ij| / ulp(C_ij)``. ulp(x) is the unit in the last place of `format` at x: 2^(e-p+1) for
-        2^e <= |x| < 2^(e+1), with x rounded to binary64 first, p the precision, and e limited to the format's exponents.
+        Largest and mean ``|dC_ij| / ulp(C_ij)``. For 2^e <= |x| < 2^(e+1), ulp(x) is 2^(e-p+1), where p is the precision of
+        `format` and e is limited to the exponents of its normal numbers. C_ij is rounded to binary64 first.
     bits_equal : float
         Fraction of elements that equal the exact value correctly rounded (to nearest, ties to even) to `format`. Zeros of
         either sign are equal, since an exact zero has no sign; NaNs are equal.
     nonfinite : int
         Number of computed elements that are infinite or NaN.
     nonfinite_wrong : int
-        Number of elements that break the rules for infinities and NaN (:mod:`mpgemm.exact.errors`).
+        Number of elements that are wrong because they or their exact values are infinite or NaN
+        (:mod:`mpgemm.exact.errors`).
     """
 
     m: int
@@ -120,7 +121,10 @@ class ErrorReport(Result):
 
     @property
     def grade(self) -> str:
-        """Return the best grade in :data:`GRADES` whose condition holds, or "-" if none does."""
+        """Return the grade: "A", "B" or "C" if `componentwise`, `rowwise` or `relative_inf` is at most (k + 1) u, else "-".
+
+        The first grade that applies is returned; u is the unit roundoff of the results (:data:`GRADES`).
+        """
         limit = (self.k + 1) * tcm.FORMATS[self.format].unit_roundoff
         return next((grade for grade, metric in GRADES.items() if getattr(self, metric) <= limit), "-")
 
@@ -239,7 +243,10 @@ class ErrorMeter:
 
     @default_fp_state
     def differences(self, computed: np.ndarray) -> np.ndarray:
-        """Return |dC| of every element in float64, by the rules of :mod:`mpgemm.exact.errors`.
+        """Return |computed - exact| of every element, in float64.
+
+        The difference is 0 for an infinity or NaN that is right, and infinite for one that is wrong
+        (:mod:`mpgemm.exact.errors`).
 
         Raises ValueError and TypeError like :meth:`measure`.
         """
@@ -293,7 +300,10 @@ class ErrorMeter:
 
     @default_fp_state
     def relative_metrics(self, difference: np.ndarray) -> dict[str, float]:
-        r"""Return the :data:`RELATIVE_METRICS` for absolute errors of all elements, or bounds of such errors, shape (m, n)."""
+        """Return the relative errors of a result by name, from the absolute errors of its elements, shape (m, n).
+
+        The names are those of :data:`RELATIVE_METRICS`. Bounds of absolute errors give bounds of relative errors.
+        """
         finite = np.isfinite(self._values)
         return {
             "relative_frobenius": _ratio(norm_frobenius(difference), norm_frobenius(self._values[finite])),

@@ -25,7 +25,7 @@ def mp_gemm(a: Any, b: Any, c: Any = None, prec: int | None = None) -> "mpmath.m
     c : array_like, shape (m, n), optional
         The addend.
     prec : int, optional
-        Working precision in bits. None means a precision in which the result is exact for the exponents of the data.
+        Working precision in bits. By default it is chosen from the exponents of the data, so that the result is exact.
 
     Returns
     -------

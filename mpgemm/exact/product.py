@@ -43,7 +43,7 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
     Returns
     -------
     ExactResult
-        Object that computes each result when a method first needs it, and keeps it.
+        The exact product. Its methods round it or compare results with it; what they compute is kept for later calls.
 
     Raises
     ------
@@ -63,8 +63,9 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
 
 
 class ExactResult:
-    """`ExactResult` is an exact product, made by :func:`exact_gemm`; with `shared`, operands are not copied and must
-    not change.
+    """`ExactResult` is an exact product; :func:`exact_gemm` makes it.
+
+    With ``shared=True`` the operands are not copied, so they must not change.
 
     Attributes
     ----------
@@ -105,7 +106,7 @@ class ExactResult:
         Raises
         ------
         ValueError
-            If the format is unknown or has no type, or has no encoding of a value.
+            If the format is unknown or has no numpy or ml_dtypes type, or cannot encode a value.
         """
         row = tcm.get_format(fmt)
         if not isinstance(row, tcm.Format) or row.dtype is None:

@@ -429,7 +429,7 @@ def _finished(bits: np.ndarray, unit, result) -> np.ndarray:
 
 def _recipe(recipe: Recipe, result, product: GivenProduct) -> tuple[np.ndarray, AnyFormat]:
     if product.c is not None:
-        raise ValueError("got c, but recipes have no addend; leave c out")
+        raise ValueError("got c with recipes, which have no addend; leave c out")
     x, y = (product.bits(name, tcm.get_format(f), None) for name, f in zip("ab", recipe.operand_formats, strict=True))
     recipe = dataclasses.replace(recipe, shape=None)
     if product.scaling is not None:

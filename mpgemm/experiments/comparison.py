@@ -41,24 +41,26 @@ COST = (
 
 
 class Comparison(list, Result):
-    """`Comparison` holds a list of :class:`ComparisonRecord` and the pairs that could not run.
+    """`Comparison` is a list of :class:`ComparisonRecord`, with the pairs of method and engine that could not run.
+
+    Cases that differ only in their seed form a group.
 
     Attributes
     ----------
     skipped : tuple of (method, engine, reason)
-        Pairs that were not run, with the reason.
+        Pairs of method and engine that could not run, with the reason.
     fp32, fp32_numpy : dict of str to ErrorReport
-        Errors of the FP32 baseline (:func:`mpgemm.experiments.methods.fp32_baseline`) and of NumPy's FP32 product on this
-        machine, by case.
+        For each case, errors of the FP32 baseline (:func:`mpgemm.experiments.methods.fp32_baseline`) and of NumPy's FP32
+        product on this machine.
     not_finite : dict of str to NotFinite
-        Numbers of infinite and NaN elements of each case whose operands have such elements.
+        Numbers of infinite and NaN elements of the operands, by case; cases with finite operands are left out.
     conditions : dict of str to Conditioning
-        The condition number of each case's product.
+        Condition number of the product, by case.
     inputs : dict of str to str
-        Notes on the cases of each group.
+        Note on the input, by group.
     stacks : set of str
-        Groups whose cases are the pairs of matrices of a stack; each pair is judged by itself, and the worst decides. In other
-        groups the cases are draws of one input with different seeds.
+        Groups that are stacks of matrices instead of seeds: each pair of matrices (A, B) of the stack is a case. Each pair is
+        judged by itself, and the worst pair decides.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class Comparison(list, Result):
     def runs(self, group: str) -> list[Runs]:
         """Return the records of one input, grouped by method and engine, by ascending median error over the seeds.
 
-        For the pairs of a stack, the error of the worst pair counts instead of the median.
+        If the input is a stack of matrices, the error of its worst pair (A, B) replaces the median.
         """
         found: dict[tuple, list[ComparisonRecord]] = {}
         for record in self:
@@ -104,19 +106,22 @@ class Comparison(list, Result):
         return sorted(together, key=order)
 
     def recommendations(self, bits: float | None = None) -> list[Recommendation]:
-        """Return the cheapest method that reaches FP32, for each input and engine.
+        """Return the cheapest method that is as accurate as FP32, for each input and engine.
 
-        If `bits` is given, the cheapest method with at least `bits` bits is returned, too. A method reaches FP32 if its errors,
-        in norm and in the largest element, exceed those of the FP32 baseline by no more than two FP32 products of one input may
-        differ (:mod:`mpgemm.experiments.judging`); for several seeds the interval of the paired differences decides. No method
-        is recommended if the accuracy of FP32 is no sensible goal (:attr:`mpgemm.experiments.recommending.OneInput.why_no_fp32`
-        gives the reason), or if operands are not finite.
+        If `bits` is given, the cheapest method with at least that many bits is returned, too.
+
+        A method is as accurate as FP32 if it is behind the FP32 baseline by at most 0.75 bits in norm and 1.5 bits in the
+        largest element. The errors of two FP32 products of one input differ by as much (:mod:`mpgemm.experiments.judging`).
+        With three or more seeds, the 95 % confidence interval of the mean difference decides.
+
+        No method is recommended if operands are not finite, or if FP32's accuracy is no sensible goal, for example because
+        the results cancel (:attr:`mpgemm.experiments.recommending.OneInput.why_no_fp32`).
         """
         found = [row for group in self.groups for row in recommending.recommendations(self._input(group), bits)]
         return sorted(found, key=lambda row: (row.case, row.engine))
 
     def fp32_error(self, group: str, metric: str) -> float:
-        """Return the median of one error (`metric`) of the FP32 baseline on one input, NaN if it is not known."""
+        """Return the FP32 baseline's error `metric` on one input, the median over the seeds; NaN if it is not known."""
         cases = {record.case for record in self if record.group == group}
         errors = [getattr(report, metric) for case, report in self.fp32.items() if case in cases]
         return median(errors) if errors else math.nan
@@ -157,11 +162,11 @@ class Comparison(list, Result):
         return json_text(self.to_dict(bits))
 
     def table(self) -> Table:
-        """Return all rows as one table."""
+        """Return one table with a row for each record."""
         return records_table(self)
 
     def to_csv(self) -> str:
-        """Return all rows as CSV text."""
+        """Return the table of all records as CSV text."""
         return self.table().to_csv()
 
     def to_rows(self) -> list[dict]:
@@ -169,7 +174,10 @@ class Comparison(list, Result):
         return [record.row() for record in self]
 
     def tables(self) -> list[Table]:
-        """Return a table for each input, by ascending error; engines with the same arithmetic and rate share a row."""
+        """Return a table for each input, with its rows by ascending error.
+
+        Engines with the same arithmetic and rate share a row.
+        """
         tables = []
         for group in self.groups:
             alike = _alike(self.runs(group))
@@ -309,7 +317,8 @@ def compare(
     Returns
     -------
     Comparison
-        Records in the order of methods, then engines. Pairs whose engine does not accept the method's words are in `skipped`.
+        Records in the order of methods, then engines. A method and an engine that does not accept its words
+        have no record; the field `skipped` lists these pairs.
 
     Raises
     ------

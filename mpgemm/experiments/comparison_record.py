@@ -28,7 +28,7 @@ class ComparisonRecord(Result):
     case, group, method, engine : str
         Names of the case, its group, the method and the engine; cases of one group differ only in their seed.
     requested : str
-        Name that the caller gave for the engine, such as a device, which has several engines.
+        Engine as the caller named it, such as "a100" for one of that device's engines.
     operands : str
         Format of the engine's operands.
     passes : int
@@ -36,11 +36,11 @@ class ComparisonRecord(Result):
     rate : float or None
         Dense peak of the device for the engine's operands, TFLOP/s; None if no source states it.
     rate_source : str
-        The data sheet that states the rate, or "given".
+        The data sheet that states the rate, or "given" if the caller gave the rate.
     cost : float or None
-        Time in milliseconds of a product of 10^12 operations, `passes` / `rate`.
+        Milliseconds of a product of 10^12 operations, from `passes` and `rate`; None if the rate is None.
     certainty : str
-        Evidence for the method's steps (:class:`mpgemm.RecoveryMethod`).
+        Evidence for the method's formula: the field `certainty` of :class:`mpgemm.RecoveryMethod`.
     errors : ErrorReport
         Errors against the exact product.
     overflow_a, overflow_b, underflow_a, underflow_b : int
@@ -52,7 +52,7 @@ class ComparisonRecord(Result):
     results_not_finite : int
         Number of results that are infinite or NaN in exact arithmetic, because operands are infinite or NaN.
     count : str
-        Reason for the number of slices or moduli, if it depends on the matrices.
+        Reason for the number of slices or moduli; empty if the number does not depend on the matrices.
     sums : str
         Sentence on how many products of words the engine sums exactly; empty if the method does not depend on this number.
     """

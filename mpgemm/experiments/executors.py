@@ -45,7 +45,9 @@ def _client(cluster: str) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError:
-        raise ValueError("--cluster needs dask.distributed: pip install 'mpgemm[cluster]'") from None
+        raise ValueError(
+            "--cluster needs dask.distributed, which is not installed: pip install 'mpgemm[cluster]'"
+        ) from None
     # Errors of the cluster reach the caller as exceptions; without this the loggers would print them too, with tracebacks.
     for name in ("distributed", "tornado.application", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
@@ -94,9 +96,10 @@ def _check_code(client: Any) -> None:
     for address, digest in found.items():
         if isinstance(digest, BaseException):
             raise ValueError(
-                f"worker {address} cannot run this package: {digest}; install mpgemm on the cluster's workers"
+                f"worker {address} cannot run mpgemm ({type(digest).__name__}: {digest}); install mpgemm on the worker"
             )
         if digest != here:
             raise ValueError(
-                f"worker {address} runs other code than this process; install the same version of mpgemm there"
+                f"worker {address} has another version of mpgemm than this process, expected the same code; install this "
+                "version on the worker"
             )

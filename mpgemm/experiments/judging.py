@@ -162,12 +162,12 @@ def verdict(a, b) -> Verdict:
     Returns
     -------
     Verdict
-        The answer as text, with `status`, `recommended` and the measured `judgements` as its parts.
+        The answer: ``print`` shows it as text, and the fields `status`, `recommended` and `judgements` hold it as data.
 
     Raises
     ------
     ValueError, TypeError
-        If the operands are not matrices of real numbers, do not fit, or their product is empty.
+        If the operands are not matrices of real numbers, their shapes do not fit, or their product is empty.
 
     Examples
     --------

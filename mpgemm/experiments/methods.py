@@ -145,7 +145,7 @@ def engine_method(name: str) -> GemmMethod:
     engine = _engine(name)
     if engine.scale_format is not None:
         raise ValueError(
-            f"{name} needs block scales, which these operands do not have; take an instruction without a scale format"
+            f"{name} needs block scales, but the operands have none; take an instruction without block scales"
         )
     asked = "" if ":" in name else f"{name}: "
     label = f"{asked}{engine.label.replace(':', ' ', 1)}"

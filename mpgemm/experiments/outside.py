@@ -83,14 +83,16 @@ def _read(path: Path) -> tuple[dict, JudgedProduct, np.ndarray]:
     names = array_names(path)
     if not {"a", "b", "computed", "facts"} <= set(names):
         raise ValueError(
-            f"{path} is not a file of a result outside of its bound, expected the arrays a, b, computed and facts"
+            f"{path} holds the arrays {', '.join(map(str, names)) or 'none'}, expected a, b, computed and facts; give a file "
+            "that was written for a result outside its bound"
         )
     try:
         facts = json.loads(read_array(path, "facts").tobytes())
         version, recipe = facts["version"], facts["recipe"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path}: the array 'facts' cannot be read as JSON ({error!r}); write the file again"
+            f"{path}: the array 'facts' is damaged ({type(error).__name__}: {error}), expected JSON with the fields version "
+            "and recipe; write the file again"
         ) from None
     if version != VERSION:
         raise ValueError(

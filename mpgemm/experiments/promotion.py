@@ -49,7 +49,10 @@ class Interval:
 
 @dataclass(frozen=True, repr=False)
 class PromotionAdvice(Result):
-    """`PromotionAdvice` holds error, bound and cost of each interval between additions outside the unit, and the best interval.
+    """`PromotionAdvice` holds the error, bound and cost of a product with each interval of promotion, and the best interval.
+
+    Promotion adds the unit's partial sum to an FP32 sum outside the unit; the interval is the number of products between two
+    such additions. Errors are relative, in the Frobenius norm.
 
     Attributes
     ----------
@@ -58,17 +61,19 @@ class PromotionAdvice(Result):
     shape : (m, k, n)
         Shape of the product that was computed.
     intervals : tuple of Interval
-        Intervals between additions outside the unit, the shortest first; the last one stands for no such additions.
+        Results for each interval, the shortest first; the last is the result without promotion.
     wanted : float
-        Largest accepted error of the sums.
+        Largest accepted error of the sums, against the exact product of the rounded operands.
     wanted_by : str
         Source of the limit `wanted`.
-    measured, certain : Interval or None
-        The cheapest interval whose measured error, or whose certified bound, is at most `wanted`; None if there is none.
+    measured : Interval or None
+        The longest interval whose measured error is at most `wanted`; None if there is none.
+    certain : Interval or None
+        The longest interval whose certified bound is at most `wanted`; None if there is none.
     fp32 : float
         Error of a chain of FP32 fused multiply-adds on the same rounded operands.
     operands : float
-        Error of rounding the operands to the engine's format, which no interval reduces.
+        Error from rounding the operands to the engine's format, which no interval reduces.
     scaled : (int, int)
         Exponents of the powers of two by which A and B were multiplied first, to fill the range of a narrow format.
     """
@@ -122,7 +127,11 @@ class PromotionAdvice(Result):
 
     @property
     def matters(self) -> bool:
-        """Return whether promotion lowers the whole error by more than a tenth; always True if the caller gave `wanted`."""
+        """Return whether promotion is worth considering; always True if the caller gave `wanted`.
+
+        It is if the error of the product without promotion, with the rounding of the operands, is more than 1.1 times the
+        smallest such error of an interval.
+        """
         least = min(interval.whole for interval in self.intervals)
         return self.wanted_by == WANTED or math.isinf(least) or self.intervals[-1].whole > MATTERS * least
 
@@ -163,7 +172,9 @@ def advise_promotion(
     scale: bool = True,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> PromotionAdvice:
-    """Return error, bound and cost of adding partial sums outside of the core, and the longest interval that suffices.
+    """Return the error, bound and cost of promotion at several intervals, and the longest interval that suffices.
+
+    Promotion adds the unit's partial sum to an FP32 sum outside the unit, after every `interval` products.
 
     Parameters
     ----------
@@ -179,10 +190,9 @@ def advise_promotion(
         Largest accepted relative Frobenius error of the sums. By default twice the smallest error that an interval reaches,
         or a quarter of the error from rounding the operands, whichever is larger.
     intervals : sequence of int
-        Intervals to try, as numbers of products. Intervals that are not multiples of the engine's k step, or not below k, are
-        left out.
+        Intervals to try. Intervals that are not multiples of the engine's k step, or not below k, are left out.
     scale : bool
-        Whether to multiply A and B by powers of two that fill the range of operand formats of at most 8 bits, as programs do.
+        Whether to multiply A and B by powers of two first, so that they fill the range of operand formats of at most 8 bits.
     progress : callable, optional
         Function called as ``progress(done, total, label)``.
 
@@ -272,9 +282,7 @@ def _checked(a, b) -> Data:
             f"a as rows of b"
         )
     if not (np.isfinite(a.astype(np.float64)).all() and np.isfinite(b.astype(np.float64)).all()):
-        raise ValueError(
-            "a or b holds infinities or NaN, expected finite values, because otherwise no interval reaches the wanted error"
-        )
+        raise ValueError("a or b holds infinities or NaN, expected finite values; give finite matrices")
     return Data(a, b)
 
 
@@ -287,8 +295,8 @@ def _check_held(data: Data, rounded: Data, engine: Engine) -> None:
             i, j = lost[0]
             many = f"{len(lost)} elements of {name} are" if len(lost) > 1 else f"1 element of {name} is"
             raise ValueError(
-                f"{many} beyond {fmt.name}'s largest number, {fmt.max_finite:g}, the first {name}[{i}, {j}] = "
-                f"{float(x[i, j]):g}; no interval helps against overflow, so scale {name}"
+                f"{many} beyond {fmt.max_finite:g}, the largest number of {fmt.name}; the first is {name}[{i}, {j}] = "
+                f"{float(x[i, j]):g}. No interval prevents overflow, so scale {name}"
             )
 
 

@@ -52,7 +52,7 @@ class WordCount:
 
 @dataclass(frozen=True, repr=False)
 class SliceAdvice(Result):
-    """`SliceAdvice` holds the counts of slices or moduli of every method and says which counts suffice.
+    """`SliceAdvice` says how many slices or moduli each integer method needs for a product.
 
     Attributes
     ----------
@@ -63,24 +63,25 @@ class SliceAdvice(Result):
     wanted : int
         Number of bits of the target; 53 for "fp64", 24 for "fp32".
     base : float
-        Target as an error relative to |A||B|, or to |A B| for a relative target.
+        Relative error of the target. It is relative to |A||B|, or to |A B| if the target is "relative" or "relative:BITS".
     condition : Conditioning
-        Condition number of the product, which says how many digits of |A||B| are digits of the result.
+        Condition number of the product. An error relative to |A||B| is larger by this factor relative to the result.
     native_bits : float
-        -log2 of the error of the native product in the output's format, relative to the result, in the Frobenius norm.
+        Accuracy in bits of the native product in the output's format.
     shape : (m, k, n)
         Shape of the product.
     span : int
-        Largest number of bits by which |A||B| of an element is below the product of the largest elements of its row and its
-        column (:mod:`mpgemm.recovery.counts`).
+        Largest number of bits, over all elements, by which |A||B| is below the product of the largest element of the row of A
+        and the largest element of the column of B (:mod:`mpgemm.recovery.counts`).
     counts : tuple of WordCount
-        Accuracy and cost of every method and count.
-    measured, proved : dict of str to (int or None)
-        Count that each method needs: `measured` is the smallest count from which on all counts reach the target on these
-        matrices, `proved` the smallest count whose bound reaches the target. None if no count reaches it, so that the native
-        product should be used.
+        Accuracy and cost of every method, with every number of slices or moduli that was tried.
+    measured : dict of str to (int or None)
+        Number of slices or moduli that each method needs on these matrices: this number and all larger ones that were tried
+        reach the target. None if the native product should be used, because no number reaches it.
+    proved : dict of str to (int or None)
+        Smallest number of slices or moduli whose bound reaches the target, by method; None if no number has such a bound.
     native : dict of str to float
-        Cost of a product in the output's format on each device whose data sheet has a rate for it.
+        Milliseconds of 10^12 operations in the output's format, on each device whose data sheet has a rate for the format.
     """
 
     target: str
@@ -117,7 +118,7 @@ class SliceAdvice(Result):
         return {**asdict(self), "verdict": self.sentences()}
 
     def sentences(self) -> list[str]:
-        """Return sentences on the count that each method needs, on its error with one word fewer, and on the costs."""
+        """Return sentences on the number of slices or moduli that each method needs, the error with one fewer, and costs."""
         if 0 in self.shape:
             return ["The product has no multiplications, so there is nothing to emulate."]
         if not self.counts:
@@ -190,13 +191,13 @@ def slice_advice(
 
     * N bits: ``2^-N |A||B|`` plus the result's own rounding;
     * "relative:N": ``2^-N |A B|`` plus the result's own rounding; "relative" sets N to the number of bits of the output;
-    * "fp64" and "fp32": ``|A||B|`` times a relative error and times the factor by which two floating-point products may differ
-      (:data:`mpgemm.experiments.standing.NOISE_BITS`). The relative error is the largest error over ``|A||B|`` of NumPy's FP64
-      product or of the FP32 baseline (:func:`mpgemm.experiments.methods.fp32_baseline`). If this error is below the unit
-      roundoff or above 2^-10 (after an overflow, for example), the unit roundoff is used.
+    * "fp64" and "fp32": ``2^1.5 e |A||B|``. For "fp64", e is the largest error over ``|A||B|`` of NumPy's FP64 product;
+      for "fp32", that of the FP32 baseline (:func:`mpgemm.experiments.methods.fp32_baseline`). If the error is below the
+      unit roundoff, or above 2^-10 (after an overflow, for example), e is the unit roundoff. The factor 2^1.5 is allowed
+      because the errors of two products of one input differ by as much (:data:`mpgemm.experiments.standing.NOISE_BITS`).
 
-    A count is proved if the bound of the remainders that its words do not hold, plus the result's rounding, is within the limit
-    in every element.
+    A number of slices or moduli is proved if, in every element, the bound of the error of splitting the operands plus the
+    result's own rounding is within the limit.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def slice_advice(
     methods : sequence of str
         Names of methods with integer slices or residues, with options.
     devices : sequence of str
-        Devices whose costs are shown; each name stands for one data sheet.
+        Devices for which costs are computed, from the rates of their data sheets.
     output : {"fp64", "fp32"}, optional
         Format of the results, by default that of the target; for a number of bits, FP64 if the number or the operands need it.
     progress : callable, optional
@@ -216,8 +217,8 @@ def slice_advice(
     Raises
     ------
     ValueError, TypeError
-        If the output cannot hold the target's bits, a method has no count, a name is unknown, or the operands are no matrices
-        of shapes that fit.
+        If the output format has fewer bits than the target, a method does not use integer slices or residues, a name is
+        unknown, or the operands are not matrices whose shapes fit.
 
     Examples
     --------
@@ -280,7 +281,8 @@ def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, st
         )
     if bits > RESULT_BITS[output]:
         raise ValueError(
-            f"the target is {bits} bits, but {output.upper()} output holds {RESULT_BITS[output]}; ask for fewer bits"
+            f"the target is {bits} bits, expected at most {RESULT_BITS[output]}, the precision of {output.upper()} output; ask "
+            "for fewer bits"
         )
     return bits, output
 
@@ -288,7 +290,9 @@ def _checked(target: str | int, output: str | None, wide: bool) -> tuple[int, st
 def _row(name: str, output: str, devices: Sequence[str]) -> RecoveryMethod:
     row = get_method(name)
     if not row.exact or "target" not in row.options:
-        raise ValueError(f"method {name!r} has no number of slices or moduli to choose; expected {', '.join(METHODS)}")
+        raise ValueError(
+            f"method {name!r} does not use integer slices or residues, expected one of {', '.join(METHODS)}"
+        )
     for device in devices:
         plain_engine(device)
     return replace(row, target=output, count=None)

@@ -4,12 +4,12 @@ Errors are compared in bits. A method is as accurate if it is at most :data:`NOI
 one input differ by as much (:mod:`mpgemm.experiments.judging` has the source of the numbers). An open status has one of two
 names:
 
-- *borderline*: the difference is known and lies at the threshold; - *undecided*: the difference itself is not known, because
-there are too few results or seeds. The ratio of two mean squares over
+- *borderline*: the difference is known and lies at the threshold;
+- *undecided*: the difference is not known, because there are too few results or seeds. The ratio of two mean squares over
   N results has Fisher's F distribution, so 95 % of its square roots are within :func:`sampling_bits` of N. With one result no
   method is as accurate.
 
-With several seeds the interval of the paired differences decides (:mod:`mpgemm.experiments.spread`).
+With several seeds, the confidence interval of the mean difference decides (:mod:`mpgemm.experiments.spread`).
 """
 
 import math

@@ -50,7 +50,7 @@ class Whodunit(Result):
     tried : int
         Number of candidates that were tried.
     compared : int
-        Number of elements in the last comparison.
+        Number of elements of the result that were compared with the candidates that match.
     exact, nearest : tuple of Suspect
         Candidates that give every compared element, and the nearest other candidates, best first.
     chance : float
@@ -62,8 +62,8 @@ class Whodunit(Result):
     device : str or None
         The suspected device, if one was given.
     untried : int
-        Number of candidates (those that round operands, and recovery methods) that were left out because simpler candidates
-        match.
+        Number of candidates that were not tried because simpler candidates match; they round operands or are recovery
+        methods.
     """
 
     shape: tuple[int, int, int]

@@ -89,39 +89,40 @@ class Verdict(Result):
     group : str
         Name of the input; if there are several seeds, details are given for the first.
     status : str
-        Status of the recommended setting with the default rounding of :func:`ascend.cube_gemm`
-        (:data:`ascend.numeric.arguments.DEFAULT_STEP_ORDER`); if that was not measured, the worst over the step orders.
+        "as accurate", "borderline", "undecided", "less accurate" or "lost": the recommended setting compared with FP32, if the
+        cube rounds as :func:`ascend.cube_gemm` does by default. If only other roundings were measured, the worst status.
     depends_on_step_order : bool
-        Whether the status differs between the step orders.
+        Whether the status depends on the step order, which is the rounding of the cube inside a step of 16 products.
     recommended : CubeSetting
         Setting to use.
     same : tuple of CubeSetting
-        Other settings with the same result.
+        Other settings that are as good.
     judgements : tuple of Judgement
-        The best setting without scaling of rows and columns, for each step order.
+        Judgements of the best setting without scaling of rows and columns, one for each step order.
     scaled : tuple of Judgement
-        Judgements with rows and columns scaled, for each step order; empty if this was not measured.
+        Judgements of the setting with rows and columns scaled, one for each step order; empty if it was not measured.
     noise : dict of str to float
-        Threshold of each metric, the bits by which two FP32 products of one input may differ.
+        Number of bits by which SGEMM-cube may be behind FP32 and still be as accurate, by metric: the errors of two FP32
+        products of one input differ by as much.
     lost_operands : tuple of LostOperand
         Operands with elements that no fp16 word can hold.
     fp32_lost : int
         Number of results that FP32 itself loses, with an error above ``2^-10 |A||B|`` (after an overflow, for example).
     k, results : int
-        Length of the sums, and number of results of a seed.
+        Length of the sums, and number of elements of one product.
     not_finite : NotFinite
-        Elements of operands that are not finite, and number of results that are therefore not finite.
+        Numbers of elements of the operands, and therefore of the result, that are not finite.
     zero : bool
-        Whether the exact product is 0, so that there are no leading bits.
+        Whether the exact product is 0, so that it has no leading bits to compare.
     seeds : int
         Number of products that were measured.
     drawn : bool
-        Whether more seeds can be drawn, because the matrices come from a distribution.
+        Whether more products can be drawn, because the matrices come from a distribution.
     beside : dict of str to float
-        Accuracy in bits of other FP32 products, by label: NumPy's product on this machine, and FP32 and HF32 products on the
-        cubes of other chips.
+        Accuracy in bits of other products, by label: FP32 of NumPy on this machine, FP32 and HF32 on the cube of an Ascend
+        910B.
     condition : Conditioning or None
-        Condition number of the product, the largest of all seeds; None if it was not measured.
+        Largest condition number of the measured products; None if it was not measured.
     """
 
     group: str

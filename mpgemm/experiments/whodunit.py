@@ -50,7 +50,7 @@ def whodunit(
 ) -> Whodunit:
     """Return the instructions, orders of k, recovery methods and CPU kernels that give a result bit for bit.
 
-    The answer also has the number of candidates that would match by chance.
+    The answer also states how many candidates are expected to match by chance.
 
     Parameters
     ----------
@@ -112,7 +112,8 @@ def _encoded(
     known = get_format("s32") if found.dtype == np.int32 else format_of_dtype(found.dtype)
     if known is None:
         raise TypeError(
-            f"C is {found.dtype}, which is no result format; give unsigned integer encodings and their format"
+            f"C is {found.dtype}, expected int32 or a floating-point format; give encodings as unsigned integers with result=, "
+            "their format"
         )
     return operand_bits(found, known, None, "C"), known
 

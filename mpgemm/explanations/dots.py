@@ -44,7 +44,7 @@ class ExplainedStep:
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Result):
-    """`Explanation` holds the steps of one dot product and the attribution of its error."""
+    """`Explanation` holds the steps of one dot product, and the parts of its error by cause."""
 
     method: str
     engine: str
@@ -61,7 +61,10 @@ class Explanation(Result):
         return "\n".join([*head, *map(str, self.steps), str(self.attribution)])
 
     def folded(self) -> str:
-        """Return the text without the less important steps of long stages (:data:`SHOWN`)."""
+        """Return the text with long stages shortened.
+
+        Of a stage with more than 24 steps it shows the first two, the last, and the steps with the largest products or errors.
+        """
         shown = _folded(self.steps)
         lines, left = [f"{self.method} on {self.engine}", f"  {self.formula}"], 0
         for index, step in enumerate(self.steps):
@@ -75,7 +78,7 @@ class Explanation(Result):
         return "\n".join([*lines, str(self.attribution)])
 
     def to_dict(self) -> dict:
-        """Return the steps and the attribution as JSON-compatible values."""
+        """Return the steps and the parts of the error as JSON-compatible values."""
         return {
             "method": self.method,
             "engine": self.engine,
@@ -103,7 +106,7 @@ def _folded(steps: tuple[ExplainedStep, ...]) -> set[int]:
 
 @default_fp_state
 def explain(method, a, b, c=None, engine=None, *, overflow: str | None = None, **options) -> Explanation:
-    """Follow one dot product ``sum a_k b_k + c`` through a method, step by step.
+    """Follow one dot product ``sum a_k b_k + c`` through a recovery method, step by step.
 
     Parameters
     ----------
@@ -117,9 +120,9 @@ def explain(method, a, b, c=None, engine=None, *, overflow: str | None = None, *
     Returns
     -------
     Explanation
-        The steps, which ``print(explain(...))`` shows: the words of every element, every k step of the core (for fused dot-add
-        cores with the alignment exponent and the kept part of each product), every operation outside, and the parts of the
-        error.
+        The steps, which ``print(explain(...))`` shows: the words of every element, every k step of the engine, every operation
+        outside the engine, and the parts of the error. The steps of a fused dot-add include the alignment exponent and the
+        part of each product that is kept.
 
     Raises
     ------

@@ -156,7 +156,7 @@ def explain_function(function: Function, operands: Sequence[float]) -> FunctionE
     one = _unpacked(function)
     if one.row.packed:
         raise ValueError(
-            f"{one.name} converts two numbers into a pair, which explain does not show; name a scalar conversion"
+            f"{one.name} converts two numbers into a pair, expected a function with one result; name a scalar conversion"
         )
     if len(operands) != len(one.row.operands):
         raise ValueError(f"got {len(operands)} numbers, expected {len(one.row.operands)} for {one.name}")

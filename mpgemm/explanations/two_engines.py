@@ -54,13 +54,14 @@ class SideBySide(Result):
     results : (float, float)
         Results of both engines.
     rows : tuple of EnginesRow
-        Sums at the points that both engines reach.
+        Partial sums of both engines, after the same products; sums that only one engine forms are left out.
     first : int or None
-        Index of the first row that differs; None if none does.
+        Index of the first row whose sums differ; None if no sums differ.
     why : str
         Sentence on the reason why the results differ or agree.
     rules : tuple of str
-        Rules that explain the difference.
+        Differences of the engines that explain the results: fields of their accumulators, such as "fraction_bits", or
+        "algorithm", "format" (of the results), "k" (the k step) or "order" (of the products).
     """
 
     method: str
@@ -76,7 +77,7 @@ class SideBySide(Result):
         return asdict(self)
 
     def to_rows(self) -> list[dict]:
-        """Return one row for each point that both engines reach."""
+        """Return one row for each partial sum that both engines form."""
         return [asdict(row) for row in self.rows]
 
     def sentences(self) -> list[str]:

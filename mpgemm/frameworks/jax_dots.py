@@ -107,8 +107,8 @@ def dot_general(
     algorithm = ALGORITHMS.get(name)
     if algorithm is None:
         raise ValueError(
-            f"precision is {precision!r}, expected the name of an algorithm, because the hardware's default is not fixed: "
-            f"{', '.join(ALGORITHMS)}"
+            f"precision is {precision!r}, expected one of {', '.join(ALGORITHMS)}; the default precision depends on the "
+            "hardware, so it is not simulated"
         )
     lhs, rhs = jnp.asarray(lhs), jnp.asarray(rhs)
     _check_types(name, algorithm, (lhs.dtype, rhs.dtype), input_rounding)
@@ -196,7 +196,7 @@ def _not_overflown(found: np.ndarray, wide: np.ndarray, what: str) -> np.ndarray
     lost = np.isfinite(wide) & ~np.isfinite(found.astype(np.float64))
     if lost.any():
         raise ValueError(
-            f"{what} overflows in {np.count_nonzero(lost)} of {lost.size} values, of which the largest is "
+            f"{what} overflows in {np.count_nonzero(lost)} of {lost.size} values, the largest of magnitude "
             f"{np.abs(wide[lost]).max():.4g}: scale the loss down, or multiply in a wider type"
         )
     return found

@@ -38,8 +38,8 @@ def product_rows(products: Sequence[Mapping], kernels: Iterable[str]) -> list[di
             groups.append([name])
     if len(groups) != len(products):
         raise ValueError(
-            f"got {len(products)} products and {len(groups)} kernels that multiply (kernels of an unknown kind are not "
-            f"counted), expected equal numbers: record a run of the model alone, after a warm-up run"
+            f"got {len(products)} products and {len(groups)} kernels with names of known matrix kernels, expected equal "
+            "numbers: record a run of the model alone, after a warm-up run"
         )
     return [{**product, "kernels": names} for product, names in zip(products, groups, strict=True)]
 

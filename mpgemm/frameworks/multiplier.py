@@ -63,7 +63,8 @@ def recipe_chooser(recipe: Recording | RecipeOf | None) -> RecipeOf | None:
     if recipe is None or callable(recipe):
         return recipe
     raise TypeError(
-        f"recipe is a {type(recipe).__name__}, expected a libraries.Recording or a function of a Product that gives a Recipe"
+        f"recipe is a {type(recipe).__name__}, expected a libraries.Recording, or a function that returns a Recipe for a "
+        "Product"
     )
 
 

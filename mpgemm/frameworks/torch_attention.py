@@ -180,8 +180,8 @@ def _check(kernel, query, key, value, attn_mask, dropout_p, is_causal, enable_gq
     for wrong, what in asks:
         if wrong:
             raise ValueError(
-                f"sdpa={kernel!r} got {what}, expected float16 or bfloat16 of shape (batch, heads, rows, d) with d up to "
-                f"{LARGEST_HEAD}, without a mask or dropout: pass sdpa='math' for a block with other calls"
+                f"sdpa={kernel!r} got {what}, expected non-empty tensors of float16 or bfloat16 with shape (batch, heads, "
+                f"rows, d), equal d up to {LARGEST_HEAD}, no mask and no dropout: pass sdpa='math' for other calls"
             )
 
 

@@ -20,7 +20,7 @@ def _groups(op: str, a, b, offs: torch.Tensor | None) -> list[slice | None]:
     dims = f"{op}: operands have {a.ndim} and {b.ndim} dimensions"
     if a.ndim == b.ndim == 3:
         if offs is not None or len(a) != len(b):
-            raise ValueError(f"{dims} and {len(a)} and {len(b)} groups, expected equal numbers of groups, and no offs")
+            raise ValueError(f"{dims}, got {len(a)} and {len(b)} groups, expected equal numbers of groups and no offs")
         return [None] * len(a)
     if offs is None:
         raise ValueError(f"{dims}, but offs is None: give the end of each group")
@@ -110,7 +110,9 @@ def _scaled(run, op: str, a, b, scales, offs, bias, scale_result, out_dtype, fas
 def _scales_of_groups(op, side: str, scale: TorchScale, dims: int, parts, rows: int | None) -> list[TorchScale]:
     """Return the scales of each group; `rows` is the operand's number of rows (columns) if these are grouped."""
     if not scale.blocks and scale.rule is not None and scale.rule.name != "per row and column":
-        raise ValueError(f"{op}: scale_{side} is {scale.rule.name}, expected per row and column, mx or nvfp4")
+        raise ValueError(
+            f"{op}: scale_{side} applies {scale.rule.name}, expected one scale per row and column, mx or nvfp4"
+        )
     if scale.blocks and not scale.tiled:
         raise ValueError(
             f"{op}: scale_{side} is not swizzled, expected block scales in tiles of 128 x 4: swizzle the scales"
@@ -127,12 +129,12 @@ def _scales_of_groups(op, side: str, scale: TorchScale, dims: int, parts, rows: 
         factors = [flat[start:stop] for start, stop in pairwise(ends)] if flat.size == expected else []
     if len(factors) != len(parts):
         raise ValueError(
-            f"{op}: scale_{side} has shape {scale.factors.shape}, expected scales for the groups {sizes} (size, k)"
+            f"{op}: scale_{side} has shape {scale.factors.shape}, expected scales for groups of (rows or columns, k) = {sizes}"
         )
     whole = [None] * len(parts) if scale.whole is None else list(scale.whole.reshape(-1))
     if len(whole) != len(parts):
         raise ValueError(
-            f"{op}: got {len(whole)} factors of whole groups, expected one for each of {len(parts)} groups"
+            f"{op}: scale_{side} has {len(whole)} factors for whole groups, expected {len(parts)}, one for each group"
         )
     shape = (-1, 1) if side == "a" else (1, -1)
     return [

@@ -126,8 +126,8 @@ def scale_by_recipe(
     tiled = any(int(x) == 1 for x in swizzles)
     if any(int(x) not in (0, 1) for x in swizzles) or (tiled and rule.applied != "product"):
         raise ValueError(
-            f"scale_{side}: got swizzle {[int(x) for x in swizzles]} with {rule.name}, expected NO_SWIZZLE, or "
-            "SWIZZLE_32_4_4 for block scales of a unit"
+            f"scale_{side}: got swizzle {[int(x) for x in swizzles]} with scales {rule.name}, expected 0 (NO_SWIZZLE), or 1 "
+            "(SWIZZLE_32_4_4) for block scales that the unit applies"
         )
     whole = _factors(scales[1]) if second else None
     return TorchScale(_factors(scales[0]), rule, True, tiled, whole)

@@ -145,7 +145,7 @@ def _damage(path: Path, what: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{path}: not a complete {what} ({reason})") from None
+        raise ValueError(f"{path} cannot be read as a {what} ({reason})") from None
 
 
 class _Refused(ValueError):
@@ -249,7 +249,7 @@ def _check_sparse_sizes(archive: zipfile.ZipFile, path: Path) -> None:
 
     def pair(shape: Sequence[int], name: str) -> None:
         if tuple(shape) != (2,):
-            raise ValueError(f"{name}: its shape has {math.prod(shape)} numbers, expected 2")
+            raise ValueError(f"{name}: its array 'shape' has {math.prod(shape)} numbers, expected 2: save it again")
 
     with archive.open("shape.npy") as stream:
         rows, columns = _read_array(stream, archive.getinfo("shape.npy").file_size, path, _Wanted(pair)).tolist()
@@ -282,7 +282,7 @@ def _read_csv(path: Path, name: str | None) -> np.ndarray:
         widths = {len(row) for _, row in rows}
         if len(widths) != 1:
             raise ValueError(
-                f"its rows have {sorted(widths)} numbers, expected rows of equal length"
+                f"its rows have {' or '.join(map(str, sorted(widths)))} numbers, expected equal lengths: complete the rows"
                 if rows
                 else "it holds no numbers"
             )

@@ -36,7 +36,8 @@ class Distribution:
     def __post_init__(self):
         if not self.name.isidentifier() or not self.summary:
             raise ValueError(
-                f"a distribution has the name {self.name!r} and the summary {self.summary!r}, expected an identifier and a text"
+                f"a distribution has the name {self.name!r} and the summary {self.summary!r}, expected a Python identifier and "
+                "a text that is not empty"
             )
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
@@ -236,7 +237,7 @@ def generate(name: str, m: int, k: int, n: int, seed: int = 0, *, precision: str
     precision : {"fp32", "fp64"}
         Precision of the numbers: "fp32" rounds them to FP32, "fp64" keeps all bits of FP64.
     **parameters
-        Parameters of the distribution, which its row lists.
+        Parameters of the distribution, which its row of :data:`DISTRIBUTIONS` lists.
 
     Returns
     -------
@@ -331,7 +332,7 @@ SHIPPED: dict[str, ShippedPair] = {
 
 @default_fp_state
 def load_shipped(name: str) -> Pair:
-    """Return the shipped pair of matrices called `name` as two new float32 arrays.
+    """Return a pair of matrices that the package ships, as two new float32 arrays.
 
     Raises
     ------

@@ -102,9 +102,9 @@ class MatmulPlan:
 
     ``plan(a, b, out=None, c=None, bias=None)`` computes A B + C and the epilogue on the device's current stream, with the bits
     of :func:`mpgemm.kernels.matmul`. It launches up to four kernels: one writes the words of both operands, one multiplies,
-    one adds the sums of the parts of k (if k is split), one repairs results that are not finite, in the tiles that were
-    flagged. The host reads nothing back, so a CUDA graph can capture a call. The plan keeps a workspace for each stream, so two
-    graphs that were captured on one stream must not be replayed at the same time.
+    one adds the sums of the parts of k if k is split, and one computes the tiles with infinities or NaNs again. The host reads
+    nothing back, so a CUDA graph can capture a call. The plan keeps a workspace for each stream, so two graphs that were
+    captured on one stream must not be replayed at the same time.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class MatmulPlan:
     launches : tuple of TritonLaunch
         Launches of a product without C.
     workspace_bytes : int
-        Size of the memory through which the launches pass words, sums and flags.
+        Size of the memory through which the launches pass words, sums and marks of tiles with infinities or NaNs.
     """
 
     def __init__(self, product: PlannedProduct, device: torch.device | KernelTarget):
@@ -321,7 +321,9 @@ def plan(
     _check_sizes_and_layout({"m": m, "n": n, "k": k, "batch": batch}, layout)
     method = spelled(method, {})
     if method.partition(":")[0] == RESIDUES:
-        raise ValueError(f"method is {method}, for which plans do not exist: call kernels.matmul")
+        raise ValueError(
+            f"method is {method}, expected a method with FP32 results, because plans support no other: call kernels.matmul"
+        )
     for name, kind in (("a_dtype", a_dtype), ("b_dtype", b_dtype)):
         if kind not in OPERANDS:
             raise ValueError(f"{name} is {kind}, expected float32, bfloat16 or float16")

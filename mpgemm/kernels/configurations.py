@@ -23,7 +23,7 @@ class Configuration:
     warps, stages : int
         Number of warps of a thread block, and number of tiles along k that are loaded ahead (Triton's num_stages).
     group : int
-        Number of rows of tiles that successive blocks compute together, so that caches keep B.
+        Number of rows of tiles that are computed together, column of tiles by column, so that caches keep B's tiles.
     """
 
     rows: int
@@ -113,8 +113,8 @@ def check_stages(form: KernelForm, row: Configuration, target: KernelTarget) -> 
     most = most_stages(form, target)
     if row.stages > most:
         raise ValueError(
-            f"got {row.stages} stages on {target.name}, where Triton's code may overwrite words of a tile while the previous "
-            f"product still reads them: give {most} stage for this method"
+            f"got {row.stages} stages, expected {most} for this method on {target.name}, because with more Triton's code may "
+            f"overwrite a tile while it is still read: give stages={most}"
         )
 
 
@@ -139,8 +139,8 @@ def configurations(form: KernelForm, target: KernelTarget, split=(False, False))
                 break
     if not found:
         raise ValueError(
-            f"no tile of depth {depth} with {len(form.products)} products fits into the shared memory and registers of "
-            f"{target.name}: take a method with fewer words or a smaller restart_every"
+            f"no tile with {depth} values of k and {len(form.products)} products of words fits into the shared memory and "
+            f"registers of {target.name}: take a method with fewer words or a smaller restart_every"
         )
     return found
 
@@ -255,8 +255,8 @@ def word_configurations(form: KernelForm, target: KernelTarget) -> list[Configur
             found.append(Configuration(rows, columns, depth, warps, stages))
     if not found:
         raise ValueError(
-            f"no tile of depth {depth} with {form.words} words fits into the shared memory and registers of {target.name}: "
-            "take a method with fewer words"
+            f"no tile with {depth} values of k and {' and '.join(map(str, form.words))} words of A and B fits into the shared "
+            f"memory and registers of {target.name}: take a method with fewer words"
         )
     return found
 

@@ -51,7 +51,7 @@ class FusedEpilogue:
         if self.activation is not None and self.activation not in ACTIVATIONS:
             raise ValueError(f"activation is {self.activation!r}, expected one of {', '.join(ACTIVATIONS)}, or None")
         if self.result not in RESULTS:
-            raise ValueError(f"the result is {self.result!r}, expected one of {', '.join(RESULTS)}")
+            raise ValueError(f"the result format is {self.result!r}, expected one of {', '.join(RESULTS)}")
 
     def __bool__(self) -> bool:
         return self != FusedEpilogue()

@@ -141,7 +141,8 @@ def kernel_form(row: RecoveryMethod) -> KernelForm:
         )
     if row.overflow == "saturate":
         raise ValueError(
-            f"method {row.name!r} saturates words that overflow, but in kernels these words are infinite: give overflow='inf'"
+            f"method {row.name!r} has overflow 'saturate', expected 'inf', because words that overflow in a kernel are "
+            "infinite: give overflow='inf'"
         )
     sums = sums_of(row)
     if sums is None:
@@ -167,32 +168,31 @@ def _tile(row: RecoveryMethod, chains: tuple[int, ...], restarts: tuple[bool, ..
     if any(restarts):
         if row.restart_every is None:
             raise ValueError(
-                f"method {row.name!r} restarts at every k step, but a kernel restarts at every tile of k: give restart_every "
-                "the depth of a tile, such as 64"
+                f"method {row.name!r} restarts its sums after every k step, but a kernel restarts them after every tile of k: "
+                "give restart_every the tile's length along k, such as 64"
             )
         wanted.add(row.restart_every)
     if shared:
         if not isinstance(row.order, int):
             raise ValueError(
-                f"method {row.name!r} has order {row.order!r}, but in a kernel the products of words in a chain alternate "
-                "after every "
-                "tile of k: give order the depth of a tile, such as 64"
+                f"method {row.name!r} has order {row.order!r}, expected a number, because a kernel takes the next product of "
+                "words after every tile of k: give order the tile's length along k, such as 64"
             )
         wanted.add(row.order)
     elif inside and row.order != "term" and row.order != row.restart_every:
         raise ValueError(
-            f"method {row.name!r} has order {row.order!r}, but in a tile a kernel adds all of one product of words before the "
-            "next: "
-            "give order='term'"
+            f"method {row.name!r} has order {row.order!r}, expected 'term', because in each tile a kernel adds one product of "
+            "words over the whole tile before the next: give order='term'"
         )
     if len(wanted) > 1:
         raise ValueError(
-            f"method {row.name!r} has order {row.order} and restart_every {row.restart_every}, but both are the depth of a "
-            "kernel's tile: give both the same number"
+            f"method {row.name!r} has order {row.order} and restart_every {row.restart_every}, expected equal numbers, because "
+            "both are the length of a kernel's tile along k: give both the same number"
         )
     tile = wanted.pop() if wanted else None
     if tile is not None and (tile < 16 or tile & (tile - 1) or tile > 256):
         raise ValueError(
-            f"method {row.name!r} has a tile of depth {tile}, expected a power of two from 16 to 256 (order, restart_every)"
+            f"method {row.name!r} needs tiles with {tile} values of k (its order or restart_every), expected a power of two "
+            "from 16 to 256"
         )
     return tile

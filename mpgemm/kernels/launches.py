@@ -155,8 +155,8 @@ def check_depth(form: KernelForm, configuration: Configuration) -> None:
     """Refuse a tile whose depth along k would change the bits of a method, with a ValueError."""
     if form.tile is not None and configuration.depth != form.tile:
         raise ValueError(
-            f"the configuration's tile has depth {configuration.depth}, but the method's bits need {form.tile}: change the "
-            "configuration, or the method's restart_every or order, which changes its bits"
+            f"the configuration has depth {configuration.depth}, expected {form.tile}, on which the method's bits depend: give "
+            f"depth={form.tile}, or change the method's restart_every or order, which changes the bits"
         )
 
 

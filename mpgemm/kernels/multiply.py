@@ -97,16 +97,17 @@ def split(
     Parameters
     ----------
     x : Tensor, shape (k, n) or (batch, k, n) for side "b", (m, k) or (batch, m, k) for side "a"
-        Operand, which must not change while the result is used; gradients flow to it as without splitting.
+        Operand, which must not change while the result is used. Gradients with respect to it are those of the product of the
+        unsplit operand.
     method, scale, repair, **options
         Arguments of :func:`matmul`.
     side : {"b", "a"}
-        Operand of the products as which x is used.
+        Whether x is operand A or B of the products.
 
     Returns
     -------
     SplitTensor
-        Operand that :func:`matmul` takes in place of x; the products have the same bits.
+        Object that :func:`matmul` takes in place of x; the results have the same bits.
     """
     if side not in ("a", "b"):
         raise ValueError(f"side is {side!r}, expected 'a' or 'b'")
@@ -152,10 +153,10 @@ def matmul(
     ----------
     a, b : Tensor or SplitTensor, shapes (..., m, k) and (..., k, n)
         Operands of any strides, of float32, or of narrower types whose values FP32 holds; of float64 for the method
-        ozaki2_int8. The methods bf16xfp32 expect a of bfloat16. Batches are broadcast as :func:`torch.matmul` does.
+        ozaki2_int8. For the methods bf16xfp32, `a` must be bfloat16. Batches are broadcast as :func:`torch.matmul` does.
     method : str or RecoveryMethod, optional
-        Name in :data:`mpgemm.kernels.forms.KERNELS` with options after a colon, or a row of your own. By default the method by
-        which an operand was already split, else ootomo_tf32.
+        Name in :data:`mpgemm.kernels.forms.KERNELS` with options after a colon, or a method that you define. By default the
+        method by which an operand was already split, else ootomo_tf32.
     out : Tensor of `out_dtype`, optional
         Tensor for the result; it may be c, and must not share memory with a and b.
     c : Tensor of float32, optional
@@ -163,27 +164,29 @@ def matmul(
     alpha, beta : float
         Factors. If one is not 1, the result is RN(RN(alpha A B) + RN(beta C)); beta = 0 ignores c.
     config : Configuration or "tune", optional
-        Tile, warps and stages, which do not affect the bits. By default a model that counts operations chooses them. With
-        "tune" the configuration that is fastest on the device is measured at the first product of a shape and kept in torch's
-        cache; on the CPU nothing is timed.
+        Tile, warps and stages, which do not affect the bits. By default a model that counts operations chooses them. "tune"
+        times the configurations on the device at the first product of a shape and keeps the fastest in torch's cache; on the
+        CPU nothing is timed.
     scale : {"auto", "rows", "none"}, optional
-        Whether rows of A and columns of B are scaled by powers of two first; "auto", the default, scales for words of fp16.
+        Whether rows of A and columns of B are scaled by powers of two first: "rows" scales them, "none" does not, and "auto"
+        (default) scales them if the words are fp16.
     repair : bool, optional
         Whether results that are not finite are computed again as FP32 chains (default), so that infinities, NaNs and elements
         beyond the words' range give the results of FP32.
     verify : bool
         Whether a sample of the result is compared with the method's certified bound.
     deterministic : bool
-        If True, k is split into parts whose number depends on n, k and the method alone
-        (:func:`mpgemm.recovery.parts.parts_of`), so that the bits of a result's row depend on that row of A and on B alone.
-        If False, a product with few tiles may have more parts, which depend on the device and m and change bits.
+        If True, k is split into parts whose number depends only on n, k and the method
+        (:func:`mpgemm.recovery.parts.parts_of`). Then the bits of a row of the result depend only on that row of A and on B.
+        If False, k of a product with few tiles may be split into more parts. Their number depends on the device and on m, and
+        the bits depend on it.
     unit : str
-        Unit that is simulated for tensors on the CPU.
+        Device whose matrix unit is simulated for tensors on the CPU.
     bias : Tensor, shape (n,) or (m, 1), optional
-        Numbers for the columns or the rows, which the same kernel adds to alpha A B + beta C, rounded to nearest.
+        One number for each column or row, which the kernel adds to alpha A B + beta C and rounds to nearest.
     activation : {"relu", "silu", "gelu", "gelu_tanh"}, optional
-        Function of the sum in the same kernel, with the bits of torch's function on NVIDIA's GPUs
-        (:func:`tensorcore_models.get_function`, "torch.silu" and the like).
+        Function that the kernel applies to the sum, with the bits of torch's function on NVIDIA's GPUs
+        (:func:`tensorcore_models.get_function` with "torch.silu", for example).
     out_dtype : torch.dtype
         Type to which the kernel rounds the result, to nearest even: float32, bfloat16 or float16.
     **options
@@ -291,16 +294,16 @@ def _asked(a, b, method, scale, repair, options) -> tuple[str, str, bool]:
     for x in ready:
         if (x.method, x.scale, x.repair) != given:
             raise ValueError(
-                f"{'ab'[x.side]} was split for method {x.method}, scale {x.scale}, repair {x.repair}, but this product has "
-                "method "
-                f"{given[0]}, scale {given[1]}, repair {given[2]}: split {'ab'[x.side]} with these options, or leave them out"
+                f"{'ab'[x.side]} was split with method {x.method}, scale {x.scale} and repair {x.repair}, but this call asks "
+                f"for method {given[0]}, scale {given[1]} and repair {given[2]}: split {'ab'[x.side]} with these options, or "
+                "leave them out"
             )
     return given
 
 
 def _check_type(x, side: str, method: str) -> None:
     if not isinstance(x, torch.Tensor):
-        raise TypeError(f"{side} is a {type(x).__name__}, expected a tensor")
+        raise TypeError(f"{side} is a {type(x).__name__}, expected a torch.Tensor: convert it with torch.as_tensor()")
     if x.layout != torch.strided:
         raise TypeError(f"{side} is {x.layout}, expected a dense tensor: give {side}.to_dense()")
     if x.dtype not in OPERANDS:
@@ -359,9 +362,9 @@ def _check_ends(a: torch.Tensor, b: torch.Tensor, c, out, shape, added: torch.dt
     """Refuse c and out that do not fit a product of a shape, with ValueError, TypeError."""
     for x, name, dtype in ((c, "c", added), (out, "out", result)):
         if x is not None and not (isinstance(x, torch.Tensor) and x.layout == torch.strided):
-            raise TypeError(f"{name} is a {type(x).__name__}, expected a dense tensor")
+            raise TypeError(f"{name} is a {type(x).__name__}, expected a dense tensor: give {name} as a torch.Tensor")
         if x is not None and x.dtype != dtype:
-            raise TypeError(f"{name} is {x.dtype}, expected {dtype}")
+            raise TypeError(f"{name} is {x.dtype}, expected {dtype}: convert {name} with .to()")
     found = {name: x.device for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
     if len(set(found.values())) > 1:
         places = ", ".join(f"{name} on {device}" for name, device in found.items())
@@ -420,7 +423,7 @@ def _check_epilogue(verify: bool, a, b, c, bias) -> None:
     """Refuse an epilogue where verify or gradients forbid it, with a ValueError."""
     if verify:
         raise ValueError(
-            "verify has no bound for bias, activation and out_dtype: leave these three out, or leave verify out"
+            "got verify with bias, activation or out_dtype, for which no bound is derived: leave these three or verify out"
         )
     if _needs_gradient(a, b, c, bias):
         raise ValueError(
@@ -459,7 +462,7 @@ def _doubles(a, b, method: str, out, c, alpha: float, beta: float, config, verif
     tiles = checked_configuration(config)
     if tiles == TUNED:
         raise ValueError(
-            f"config is 'tune', but method {method} has one tile: leave config out, or give a Configuration"
+            f"config is 'tune', but method {method} is not timed: leave config out, or give a Configuration"
         )
     _check_ends(a, b, c, out, shape, torch.float64, torch.float64)
     added = None if c is None or beta == 0 else c.expand(shape).reshape(x.shape[0], x.shape[1], y.shape[2])

@@ -70,12 +70,13 @@ def check_triton(s: Kernel) -> None:
     check_dialect("triton", s.placed_on)
     if not s.on_cube or s.terms == 1 or s.operand != "fp16":
         raise ValueError(
-            f"this plan has {s.terms} term(s) of {s.operand}{'' if s.on_cube else ' on the vector units'}, but the Triton "
-            "kernel recovers FP32 from words of fp16: give --terms 3, or --emit pto"
+            f"this plan has {s.terms} product(s) of {s.operand} words on the {'cube' if s.on_cube else 'vector units'}, "
+            "expected two or more products of fp16 words on the cube for the Triton kernel: give --terms 3, or --emit pto"
         )
     if s.mode not in DIALECTS["triton"].modes:
         raise ValueError(
-            f"this plan has mode {s.mode}, but the Triton kernel sums all terms in one pass over k: give --mode fused"
+            f"this plan has mode {s.mode}, expected {' or '.join(DIALECTS['triton'].modes)}, because the Triton kernel adds "
+            "all products of words in one pass over k: give --mode fused"
         )
     b = s.blocking
     if wrong := [size for size in (b.bm, b.bk, b.bn) if size & (size - 1)]:
@@ -83,13 +84,14 @@ def check_triton(s: Kernel) -> None:
             f"{below} or {2 * below} for {size}" for size in wrong for below in [1 << size.bit_length() - 1]
         )
         raise ValueError(
-            f"this plan has the block {b}, but sizes of Triton's blocks must be powers of two: give --block with {near}, or "
-            "leave --block out"
+            f"this plan has the block {b}, expected sizes that are powers of two, as Triton needs: give --block with {near}, "
+            "or leave --block out"
         )
     if not is_said_by(s, "triton"):
         raise ValueError(
-            f"this plan is {s.placement()} in {len(s.k_slices)} slice(s) of k with {s.groups} group(s) each, but the Triton "
-            "kernel computes whole tiles one by one in bands of rows, with all of k in a program: plan with --for triton "
+            f"the plan's placement is {s.placement()}, with {len(s.k_slices)} slice(s) of k and {s.groups} group(s) each, "
+            "expected whole "
+            "tiles over all of k in bands of rows, one tile in each program of the Triton kernel: plan with --for triton "
             "--split 1"
         )
 

@@ -86,8 +86,8 @@ def check_form(form: KernelForm) -> None:
         or form.words[0] != form.words[1]
     ):
         raise ValueError(
-            f"got {form}, but the Triton kernel of a plan adds words of fp16, rounded to nearest, in whole chains: take "
-            "another dialect"
+            f"got {form}, expected words of fp16 that are rounded to nearest, and chains over all of k, for the Triton "
+            "kernel of a plan: emit another language, for example with --emit pto"
         )
 
 

@@ -36,13 +36,14 @@ class SplitTensor:
     Attributes
     ----------
     source : Tensor, shape (batch, rows, columns)
-        Operand that was split, which the repair, gradients and the simulation read; it must not change.
+        Operand that was split. It must not change, because gradients, the simulation on the CPU and the repair of results that
+        are not finite read it.
     words : Tensor, or None on the CPU
-        Planes of words along k, as :class:`mpgemm.kernels.word_launches.WordPlanes` describes them.
+        Words of the operand, one plane for each word (:class:`mpgemm.kernels.word_launches.WordPlanes`).
     exponents : Tensor of int32, shape (batch, rows or columns), or None
         Exponents of the powers of two by which rows of A or columns of B were multiplied.
     row : RecoveryMethod
-        Row of the method.
+        Method that splits the operands.
     method, scale, repair
         Arguments of :func:`mpgemm.kernels.split`.
     side : int
@@ -94,7 +95,7 @@ class TensorProduct:
     Attributes
     ----------
     row : RecoveryMethod
-        Row of the method.
+        Method that splits the operands.
     a, b : Tensor, shapes (batch, m, k) and (batch, k, n)
         Operands of any strides.
     c : Tensor, shape (batch, m, n), or None

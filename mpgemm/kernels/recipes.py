@@ -18,12 +18,12 @@ GRADIENTS = {"bf16xfp32x2": "bf16x3", "bf16xfp32x3": "bf16x6"}
 def recipe(
     method: str | RecoveryMethod = DEFAULT, scale: str = "auto", repair: bool = True, parts: int | str = "auto"
 ) -> RecoveryMethod:
-    """Return the row of :func:`mpgemm.recovered_gemm` whose bits :func:`mpgemm.kernels.matmul` gives.
+    """Return the method with which :func:`mpgemm.recovered_gemm` predicts the bits of :func:`mpgemm.kernels.matmul`.
 
     Parameters
     ----------
     method : str or RecoveryMethod
-        Name in :data:`mpgemm.kernels.forms.KERNELS`, with options after a colon; or a row of your own.
+        Name in :data:`mpgemm.kernels.forms.KERNELS`, with options after a colon, or a method that you define.
     scale : {"auto", "rows", "none"}
         Whether rows of A and columns of B are scaled by powers of two first. "auto" scales for words of fp16, whose range is
         narrow; bf16 and tf32 have FP32's range.
@@ -36,7 +36,7 @@ def recipe(
     Returns
     -------
     RecoveryMethod
-        Row with which ``recovered_gemm(a, b, method=recipe(...), engine=unit)`` predicts every bit.
+        Method for which ``recovered_gemm(a, b, method=recipe(...), engine=unit)`` returns the same bits.
 
     Raises
     ------
@@ -70,7 +70,9 @@ def spelled(method: str | RecoveryMethod, options: dict) -> str:
         row = kernel_method(method, **options)
         text = f"{row.name}#{hash(row):x}"
         if _GIVEN.setdefault(text, row) != row:
-            raise ValueError(f"two rows of the name {row.name!r} have equal hashes: give one row another name")
+            raise ValueError(
+                f"two different methods have the name {row.name!r} and the same hash: give one of them another name"
+            )
         return text
     if not isinstance(method, str):
         raise TypeError(

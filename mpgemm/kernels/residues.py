@@ -35,7 +35,8 @@ def residue_method(method: str) -> RecoveryMethod:
     row = get_method(method)
     if row.count is not None:
         raise ValueError(
-            f"method {method!r} chooses its moduli from the matrices, which a kernel cannot do: give moduli a number, 2 to 20"
+            f"method {method!r} chooses its number of moduli from the matrices, expected a fixed number for a kernel: give "
+            "moduli= a number from 2 to 20"
         )
     return row
 

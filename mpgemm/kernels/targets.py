@@ -32,6 +32,6 @@ def check_words(target: KernelTarget, fmt: str, method: str) -> None:
     others = [name for name, words in methods.items() if (target.name, words) not in MISSING]
     targets = [name for name in TARGETS if (name, fmt) not in MISSING]
     raise ValueError(
-        f"{method} multiplies {fmt} words, but {target.name} cannot: {reason}. Take another method ({target.name} runs "
-        f"{', '.join(others)}) or target ({method} runs on {', '.join(targets)})"
+        f"method {method} multiplies {fmt} words, which {target.name} cannot: {reason}. Take another method ({target.name} "
+        f"runs {', '.join(others)}) or another target ({method} runs on {', '.join(targets)})"
     )

@@ -31,9 +31,11 @@ Pair = tuple[Any, Any]
 def checked_addend(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Return C in the type in which it is added; raise ValueError if that type cannot hold one of its values."""
     c = given.astype(dtype)
-    if ((c != given) & ~np.isnan(given)).any():
+    lost = (c != given) & ~np.isnan(given)
+    if lost.any():
         raise ValueError(
-            f"c has values that {np.dtype(dtype).name}, the format of the addition, cannot represent; round c first"
+            f"c: {int(lost.sum())} of {c.size} values are not representable in {np.dtype(dtype).name}, the format of the "
+            "addition; round c first"
         )
     return c
 

@@ -142,8 +142,8 @@ def choose(row: RecoveryMethod, a: np.ndarray, b: np.ndarray) -> Count:
     wanted = (holds if control.bits is None else control.bits) + control.offset
     if not control.fixed and control.bits is not None and control.bits > holds:
         raise ValueError(
-            f"method {row.name!r}: {control.bits} bits cannot be reached with {result.upper()} output, which holds "
-            f"{holds}; use target=fp64, which holds 53"
+            f"method {row.name!r}: bits is {control.bits}, expected at most {holds}, the precision of {result.upper()} output; "
+            "use target=fp64, whose precision is 53 bits"
         )
     operands = ScaledOperands.of(a, b)
     if not operands.finite:
@@ -171,9 +171,9 @@ def _fixed(row: RecoveryMethod, operands: ScaledOperands, wanted: int, most: int
     found = [row_ for row_ in counts_of(row, k) if _held(row_, k) >= wanted]
     if not found or found[0].word_count > most:
         raise ValueError(
-            f"method {row.name!r}: {wanted} bits take more than {words_of(row, most)}"
+            f"method {row.name!r}: {wanted} bits need more than {words_of(row, most)}"
             + (
-                f"; allow {found[0].word_count}"
+                f"; give most={found[0].word_count}"
                 if found
                 else f"; the method has at most {row.most_words}, so ask for fewer bits"
             )
@@ -192,8 +192,8 @@ def _dynamic(row, operands: ScaledOperands, wanted: int, most: int, holds: int, 
     candidates = list(counts_of(row, operands.a.shape[1]))
     if not candidates:
         raise ValueError(
-            f"method {row.name!r}: k = {operands.a.shape[1]} is too long for every number of moduli; multiply parts of k and "
-            "add the results"
+            f"method {row.name!r}: k is {operands.a.shape[1]}, for which no number of moduli suffices; multiply parts of k "
+            "and add the results"
         )
     measured: dict[int, tuple[float, tuple[int, int]]] = {}
 

@@ -15,7 +15,10 @@ from tensorcore_models.formats.names import format_family, operand_format, unkno
 
 
 class UnsuitableEngine(ValueError):
-    """`UnsuitableEngine` is raised if an engine does not accept a method's words, or lacks the sums that the method needs."""
+    """`UnsuitableEngine` is raised if an engine cannot run a recovery method.
+
+    It does not accept the method's words, or the method needs exact sums or a scaled accumulator input, which it lacks.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +34,14 @@ class NamedEngine(MatrixEngine):
 
 
 def ieee_engine(fmt: str = "fp32", result: str | None = None) -> NamedEngine:
-    """Return an IEEE unit, a chain of fused multiply-adds in k order with operands `fmt` and with sums and result `result`.
+    """Return an IEEE unit, whose results are chains of fused multiply-adds in k order.
 
     Parameters
     ----------
     fmt : str
         Operand format.
     result : str, optional
-        Format of sums and result, by default fp64 for fp64 operands and fp32 for others.
+        Format of the sums and the result, by default fp64 for fp64 operands and fp32 for others.
 
     Examples
     --------
@@ -128,7 +131,8 @@ def scaled_engine(
         kinds = sorted({f"{r.a_format} x {r.b_format} with {r.scale_format} for {r.block_size}" for r in scaled})
         has = ", ".join(kinds) if kinds else "no unit with block scales"
         raise ValueError(
-            f"{device} has no {a_format} x {b_format} with {scale_format} scales for {block_size} products; it has {has}"
+            f"{device} has no unit for {a_format} x {b_format} with one {scale_format} scale for {block_size} products; it has "
+            f"{has}"
         )
     return max(usual, key=lambda row: row.k)
 
@@ -147,7 +151,9 @@ def plain_engine(name: str, fmt: str | None = None) -> Engine:
         raise unknown_format(fmt)
     if (engine := named_engine(name)) is not None:
         if wanted and engine.formats[0].name not in wanted:
-            raise ValueError(f"{engine.label} takes {engine.formats[0].name} and not {fmt}; leave the format out")
+            raise ValueError(
+                f"{engine.label} takes {engine.formats[0].name} operands, got the format {fmt}; leave the format out"
+            )
         return engine
     if name == "ieee":
         return ieee_engine(wanted[0] if wanted else "fp32")
@@ -170,10 +176,10 @@ def resolve_engine(engine, method: RecoveryMethod) -> Engine:
     Parameters
     ----------
     engine : Engine, str or None
-        An engine; "arch:name" of the catalogue; a device or architecture ("a100" stands for its default instruction for the
-        method's word format, "h100/wgmma" names the path); "cpu:name" or another name of
-        :func:`tensorcore_models.hardware.engine`; "ieee" for an IEEE unit of the method's format; None for the method's
-        default.
+        An engine, or a name: "arch:name" of an instruction of the catalogue, a device or architecture, a name of
+        :func:`tensorcore_models.hardware.engine` such as "cpu:name", or "ieee" for an IEEE unit of the method's format. A
+        device such as "a100" stands for its default instruction for the method's words; "h100/wgmma" also names the path.
+        None means the method's default engine.
     method : RecoveryMethod
         The method that the engine must run.
 

@@ -140,8 +140,8 @@ def slice_operand(
     balanced = row.slice_bits == 8
     if row.slice_bits > 8 or (balanced and row.words > MOST_BALANCED):
         raise ValueError(
-            f"method {row.name!r} has {row.words} slices of {row.slice_bits} bits, expected slices of at most 7 bits, or at "
-            f"most {MOST_BALANCED} balanced slices of 8 bits"
+            f"method {row.name!r} has {row.words} slices of {row.slice_bits} bits, expected at most 7 bits in a slice, or 8 "
+            f"bits in at most {MOST_BALANCED} slices"
         )
     exponents = common_exponents(x, axis) if exponents is None else exponents
     planes = np.empty((row.words, *x.shape), np.int8) if out is None else out
@@ -172,7 +172,9 @@ def residue_bits(moduli, k: int) -> int:
     while beta >= 0 and 2 * max(k, 1) << (2 * beta) >= product:
         beta -= 1
     if beta < 1:
-        raise ValueError(f"moduli {tuple(moduli)} (product {product}) are too few for k = {k}; take more moduli")
+        raise ValueError(
+            f"moduli are {tuple(moduli)}, expected a larger product than {product} for k = {k}; take more moduli"
+        )
     return beta
 
 

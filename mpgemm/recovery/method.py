@@ -100,7 +100,7 @@ def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryMethod:
-    """`RecoveryMethod` is one way to recover accuracy from a narrow matrix engine.
+    """`RecoveryMethod` describes one way to recover accuracy from a narrow matrix engine, as a row of a table.
 
     Parameters
     ----------
@@ -110,10 +110,10 @@ class RecoveryMethod:
         Formula of the arithmetic, and its source.
     certainty : {"published formula", "library practice", "reconstruction", "not stated"}
         Evidence for the formula. A "reconstruction" is inferred from descriptions, not from the authors' text or code. "not
-        stated" is the default for rows of your own.
+        stated" is the default, for methods that a user defines.
     kind : {"words", "integer_slices", "residues", "split_residues", "quantised", "own"}
-        Algorithm that runs the row: floating-point words, integer slices on a common exponent, residues, residues as pairs of
-        words, quantised words, or functions of your own.
+        Algorithm that runs the method: floating-point words, integer slices on a common exponent, residues, residues as pairs
+        of words, quantised words, or functions of the user.
     formats : tuple of str
         Operand formats that the engine may have; the first is the method's default.
     words : int
@@ -123,14 +123,15 @@ class RecoveryMethod:
     last_rounding : str
         Rounding of the last word if it differs, otherwise empty.
     scale_exponent : int or None
-        Word scale exponent s; None for the precision of the word format.
+        Word scale exponent s: word j is multiplied by 2^(j s) before it is rounded. None means the word format's precision.
     products : tuple of (int, int)
         Products of words that are computed, in order (indices from 0).
     accumulation, order, equilibrate, repair, parts
-        See :mod:`mpgemm.recovery.method`.
+        Order of the additions, scaling of rows and columns, repair of results that are not finite, and division of k.
+        :mod:`mpgemm.recovery.method` explains their values.
     restart_every : int or None
-        Number of products in one chain, for the accumulations "blocks" and "staged" and for level 0 of "k_step"; None means the
-        engine's k step.
+        Number of products after which a chain restarts from zero, for the accumulations "blocks", "staged" and "k_step"; None
+        means the engine's k step.
     target : {"engine", "fp32", "fp64", "input"}
         Format of the result: the engine's, FP32, FP64, or FP64 if an operand is FP64 and FP32 otherwise.
     moduli : tuple of int
@@ -138,19 +139,19 @@ class RecoveryMethod:
     slice_bits : int
         Number of bits of an integer slice, without its sign.
     count : CountControl or None
-        Rule by which the number of slices or moduli follows from the matrices; None if the row states the number.
+        Rule by which the number of slices or moduli follows from the matrices; None if the method has a fixed number.
     overflow : {"inf", "saturate"} or None
         Value of a word that overflows, infinity or the largest number; None for the engine's rule.
     split, join : callable or None
         Functions of a method of the kind "own"; :mod:`mpgemm.recovery.own_run` describes their arguments and results.
     range_limits : str
-        Inputs for which the claims hold.
+        Inputs for which the claims of the method's source hold.
     claimed_loss : str
         Bits lost against FP32 according to table 2 of Xue et al. (arXiv:2507.23387v4).
     default_engine : str
-        Engine of a call that names no engine.
+        Engine that runs the method if a call names none.
     options : mapping
-        Meaning of each option that a call may give.
+        Options that a call may give, each with its meaning.
     """
 
     name: str
@@ -232,8 +233,8 @@ class RecoveryMethod:
             and self.words > 1
         ):
             self._fail(
-                f"accumulation {self.accumulation!r} does not scale sums of different words, so scale_exponent must be 0, "
-                f"got {self.scale_exponent!r}"
+                f"scale_exponent is {self.scale_exponent!r}, expected 0 for accumulation {self.accumulation!r}, which adds "
+                "products of different words without scaling them"
             )
         if isinstance(self.order, str | bool):
             if self.order not in ORDERS:
@@ -243,7 +244,9 @@ class RecoveryMethod:
         if self.parts != "auto" and (isinstance(self.parts, str) or checked_integer(self.parts, "parts") < 1):
             self._fail(f"parts is {self.parts!r}, expected a positive number of parts of k, or 'auto'")
         if self.parts != 1 and self.kind != "words":
-            self._fail(f"parts is {self.parts!r}, expected 1 for a row of the kind {self.kind!r}, which is not 'words'")
+            self._fail(
+                f"parts is {self.parts!r}, expected 1, because only methods of the kind 'words' have parts, not {self.kind!r}"
+            )
         restarts = self.restart_every is not None
         if restarts != (self.accumulation in ("blocks", "staged")) and not (restarts and self.accumulation == "k_step"):
             wanted = f"{'None' if restarts else 'a number'} for accumulation {self.accumulation!r}"
@@ -308,7 +311,7 @@ class RecoveryMethod:
 
     @property
     def passes(self) -> int:
-        """Return the number of full-size engine products of one call, with the row's count of slices or moduli."""
+        """Return the number of full-size engine products of one call, with the method's own number of slices or moduli."""
         if self.modular:
             return len(self.moduli) * (3 if self.kind == "split_residues" else 1)
         return len(self.products)
@@ -320,7 +323,7 @@ class RecoveryMethod:
 
     @property
     def scaled_input(self) -> bool:
-        """Return whether the engine must scale its accumulator input."""
+        """Return whether the engine must be able to multiply its accumulator input by a power of two."""
         return self.accumulation == "bands"
 
     def word_scale(self, fmt: Format) -> int:
@@ -424,7 +427,10 @@ def _counting(key: str, low: int, high: int) -> "_Change":
         row, control = call.row, call.changes.get("count")
         counted = "moduli" if row.modular else "slices"
         if name == "mantissa_bits" and counted in call.options:
-            raise ValueError(f"method {row.name!r}: mantissa_bits determines {counted}; leave {counted} out")
+            raise ValueError(
+                f"method {row.name!r}: got mantissa_bits and {counted}, but mantissa_bits determines {counted}; leave "
+                f"{counted} out"
+            )
         if name != "mantissa_bits" and (control is None or (name == "bits" and control.fixed)):
             raise ValueError(f"method {row.name!r}: got {name} without {counted}=auto; give {counted}=auto, too")
         changed: dict[str, Any] = {key: _count(name, value, low, high)}

@@ -8,7 +8,7 @@ from mpgemm.recovery.rows import ROWS
 
 
 def list_methods() -> list[RecoveryMethod]:
-    """Return all recovery methods in the order of the table of rows."""
+    """Return all recovery methods, in the order of :data:`mpgemm.recovery.rows.ROWS`."""
     return list(ROWS.values())
 
 
@@ -19,10 +19,10 @@ def get_method(name: str, **options) -> RecoveryMethod:
     ----------
     name : str
         Name of a method (:func:`list_methods`), or a framework's name such as "3xTF32" or "allow_tf32"
-        (:data:`mpgemm.recovery.framework_names.FRAMEWORK_NAMES`); case does not matter. ``"name:option=value,..."`` sets
-        options, too, as on the command line.
+        (:data:`mpgemm.recovery.framework_names.FRAMEWORK_NAMES`); case does not matter. ``"name:option=value,..."``, as on the
+        command line, also sets options.
     **options
-        Options of the method, which its row's `options` lists.
+        Options of the method; ``get_method(name).options`` lists them.
 
     Raises
     ------

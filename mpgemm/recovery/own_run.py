@@ -51,12 +51,12 @@ class OwnRun:
 
     def _split(self, x: np.ndarray, axis: int, name: str) -> list[tuple[np.ndarray, np.ndarray]]:
         if self.row.split is None:
-            raise ValueError(f"method {self.row.name!r} has no split; give its row a split function")
+            raise ValueError(f"method {self.row.name!r} has split None, expected a function; give split= to the method")
         found = list(self.row.split(x.copy(), axis))  # a function may write to what it is given
         if len(found) != self.row.words:
             raise ValueError(
-                f"method {self.row.name!r}: split returned {len(found)} words of {name}, expected {self.row.words}, the "
-                "words of its row"
+                f"method {self.row.name!r}: split returned {len(found)} words of {name}, expected {self.row.words}, its "
+                "field words"
             )
         checked = []
         for number, pair in enumerate(found):

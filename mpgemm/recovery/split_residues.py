@@ -37,7 +37,9 @@ _BYTES = (1 << kernel.HIGH, 1)
 def word_table(p: int) -> np.ndarray:
     """Return (h, l, h + l) of every residue 0 to p - 1, int8, shape (3, p); of several, those with the smallest maximum."""
     if p not in BASES:
-        raise ValueError(f"modulus is {p}, which has no words in e4m3; expected one of {', '.join(map(str, BASES))}")
+        raise ValueError(
+            f"modulus is {p}, expected one of {', '.join(map(str, BASES))}, for which e4m3 words are known"
+        )
     words = np.array([(h, low, h + low) for h in WORDS for low in WORDS if h + low in set(WORDS)])
     words = words[np.argsort(np.abs(words).max(axis=1), kind="stable")[::-1]]
     table = np.zeros((3, p), np.int8)

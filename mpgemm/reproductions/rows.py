@@ -104,6 +104,6 @@ def get_reproduction(name: str) -> Reproduction:
     """Return the row of a name; raise ValueError if there is none."""
     if name not in REPRODUCTIONS:
         near = difflib.get_close_matches(name, REPRODUCTIONS, 3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else "; mpgemm reproduce --list names them"
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; mpgemm reproduce --list shows the known names"
         raise ValueError(f"unknown figure or table {name!r}{hint}")
     return REPRODUCTIONS[name]

@@ -50,43 +50,44 @@ class AttentionOptions(TypedDict, total=False):
 
 
 def assert_attention_close(out, q, k, v, *, engine: Engine | str, **options: Unpack[AttentionOptions]) -> None:
-    """Fail unless an attention kernel's result is right.
+    """Fail unless an attention kernel's result is within its tolerance of softmax(scale Q K^T) V.
 
     Parameters
     ----------
-    out : array_like, shape (..., heads, queries, dv)
-        The kernel's result; its type is the output format. Without batch and heads: (queries, dv).
+    out : array_like, shape (..., heads, queries, dv), or (queries, dv) without heads
+        The kernel's result; its type is the output format.
     q, k, v : array_like, shapes (..., heads, queries, d), (..., kv heads, keys, d) and (..., kv heads, keys, dv)
         The operands, in the unit's format. Query head h reads head h // (heads / kv heads) of K and V.
     engine : Engine or str
-        Modelled unit: a device ("h100": its unit for the operands' type), "arch:name" or an engine.
+        Modelled unit: an engine, "arch:name", or a device such as "h100", which stands for its unit for the operands' type.
     causal : bool
-        Whether the mask is causal: the last query sees all keys, each earlier query one key fewer (FlashAttention 2.1 and
-        newer).
+        Whether the mask is causal. The last query then sees all keys, and each earlier query one key fewer, as in
+        FlashAttention from 2.1 on.
     window : (left, right), optional
-        Numbers of keys before and after its own position that a query sees; -1 for all.
+        Numbers of keys that a query sees before and after its own position; -1 for all keys.
     scale : float, optional
         Factor of the scores; 1 / sqrt(d) by default.
     kv_tile : int, optional
-        Number of keys of a tile; by default any number from 16 on.
+        Number of keys of the kernel's tile; by default the tolerance allows every number of at least 16.
     p_scale : float, optional
-        Factor of P before P is rounded to the operands' format. The default is 256 for 8-bit formats, as in
-        FlashAttention 3 (without the factor P loses small weights, which counts as a fault), and 1 for other formats.
+        Factor of the weights P before they are rounded to the operands' format. The default is 1, but 256 for 8-bit formats,
+        as in FlashAttention 3: without a factor, rounding to 8 bits loses small weights, which counts as a fault.
     exp_ulps : float
         Largest error of the kernel's exponential in units in the last place. The default 2.06 is the largest error of
-        MUFU.EX2 for arguments up to 0 (docs/special_functions.md); expf has a smaller one.
+        NVIDIA's instruction MUFU.EX2 for arguments up to 0 (docs/special_functions.md); the error of expf is smaller.
     softcap : float, optional
-        Soft cap: scaled scores x become softcap tanh(x / softcap), where the kernel's tanh has an error of at most 2^-11.
+        Soft cap: scaled scores x become softcap tanh(x / softcap). The kernel's tanh may have an error of at most 2^-11.
     sinks : array_like, shape (heads,), optional
-        One score for each query head; its exponential is added to the row sums, without a value vector.
+        One score for each query head, the attention sink: its exponential is added to the sums of the weights, but it has no
+        value vector.
     rows : int, optional
         Check only this many queries of each head, evenly spread; all by default.
     cu_seqlens_q, cu_seqlens_k : array_like of int, shape (sequences + 1,), optional
-        First row of each packed sequence, and the end; q and out are then (all queries, heads, d), k and v (all keys, kv
-        heads, d).
+        For packed sequences: index of the first row of each sequence, then the number of all rows. q and out then have the
+        shape (all queries, heads, d), k and v (all keys, kv heads, d).
     block_table, cache_seqlens : array_like of int, shapes (sequences, pages) and (sequences,), optional
-        Pages of each sequence and its number of keys; K and V are then (pages, rows of a page, kv heads, d), and q and
-        out (sequences, queries, heads, d), or packed with cu_seqlens_q.
+        For a paged cache: the pages of each sequence, and its number of keys. k and v then have the shape (pages, rows of a
+        page, kv heads, d); q and out have (sequences, queries, heads, d), or are packed with `cu_seqlens_q`.
 
     Raises
     ------
@@ -175,7 +176,8 @@ def _sinks_of(given: Any, heads: int) -> np.ndarray | None:
     sinks = tcm.as_array(given, "sinks").astype(np.float64)
     if sinks.shape != (heads,) or not np.isfinite(sinks).all():
         raise ValueError(
-            f"sinks must have the shape ({heads},), one finite score for each query head, got {sinks.shape}"
+            f"sinks must be one finite score for each query head, shape ({heads},), got the shape {sinks.shape} with "
+            f"{int(np.isfinite(sinks).sum())} finite scores"
         )
     return sinks
 
@@ -194,8 +196,8 @@ def _check_numbers(scale, kv_tile, p_scale, exp_ulps, unit: Engine) -> None:
     a, b, c, d = unit.formats
     if a != b or c != d or d.name != "fp32" or unit.scale_format is not None or not isinstance(a, Format):
         raise ValueError(
-            f"{unit.label} multiplies {a.name} x {b.name} to {d.name}; attention needs a unit with FP32 sums and without "
-            "block scales"
+            f"{unit.label} multiplies {a.name} x {b.name} to {d.name}, expected a unit with one floating-point operand format, "
+            "FP32 sums and no block scales"
         )
 
 
@@ -204,7 +206,8 @@ def _check_window(window) -> None:
     whole = all(hasattr(x, "__index__") and not isinstance(x, bool) for x in numbers)
     if window is not None and not (len(numbers) == 2 and whole):
         raise TypeError(
-            f"window must be a pair (keys before, keys after a query's position), with -1 for all, got {window!r}"
+            f"window must be a pair of integers (keys before, keys after the query's position), where -1 means all keys, got "
+            f"{window!r}"
         )
 
 

@@ -25,7 +25,8 @@ def assert_attention_invariants(
 ) -> None:
     """Fail unless a kernel has the invariants of every attention.
 
-    The invariants are: rows of P sum to 1, small weights count, and rows of a causal kernel do not depend on later keys.
+    There are three invariants: the weights P of a query sum to 1, small weights are not lost, and in a causal kernel a
+    query's result does not depend on later keys.
 
     Parameters
     ----------
@@ -38,10 +39,11 @@ def assert_attention_invariants(
     Raises
     ------
     AssertionError
-        In one of three cases. (1) With V = 1, an element differs from 1 (less a sink's share) by more than its certified or
-        statistical bound. (2) With operands of 8 bits, keys of small weights are lost because P is cast without a factor.
-        V = 1 does not show this fault on units that truncate their sums, because the truncation loses as much. (3) In a
-        causal kernel, the rows of the first half of the queries change a bit if keys change that none of these queries sees.
+        In one of three cases. (1) With V = 1, an element differs from 1 by more than its certified or statistical bound; with
+        sinks, from 1 less the weight of the sink. (2) With operands of 8 bits, small weights are lost because P is cast
+        without a factor. (V = 1 does not show this fault on units that truncate their sums, because the truncation loses as
+        much.) (3) In a causal kernel, a bit of the results of the first half of the queries changes if only keys change that
+        none of these queries sees.
     ValueError, TypeError
         See :func:`assert_attention_close`; also for packed or paged operands of a causal kernel.
     """

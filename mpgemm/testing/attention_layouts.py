@@ -55,8 +55,8 @@ def heads_of(
              {"block_table", "cache_seqlens", "cu_seqlens_q"})  # fmt: skip
     if given not in known:
         raise ValueError(
-            f"{', '.join(sorted(given))} alone does not define a layout: packed rows need cu_seqlens_q and "
-            f"cu_seqlens_k, pages need block_table and cache_seqlens (and cu_seqlens_q if queries are packed)"
+            f"got only {', '.join(sorted(given))}, expected cu_seqlens_q and cu_seqlens_k for packed sequences, or block_table "
+            "and cache_seqlens for a paged cache (with cu_seqlens_q if the queries are packed)"
         )
     if not given:
         heads = list(_batched(out, q, k, v))
@@ -72,15 +72,16 @@ def heads_of(
         for head in heads:
             if not np.isfinite(getattr(head, x)).all():
                 raise ValueError(
-                    f"{name} holds values that are not finite, for which no error bound exists: give finite values"
+                    f"{name} holds infinities or NaN, expected finite values, because no error bound exists for others: give "
+                    f"finite {name}"
                 )
     return heads
 
 
 def _batched(out, q, k, v) -> Iterator[AttentionHead]:
     shapes = f"out {out.shape}, q {q.shape}, k {k.shape} and v {v.shape}"
-    expected = "expected (..., heads, queries, dv), (..., heads, queries, d)"
-    expected = f"{expected}, (..., kv heads, keys, d) and (..., kv heads, keys, dv)"
+    expected = "expected out (..., heads, queries, dv), q (..., heads, queries, d)"
+    expected = f"{expected}, k (..., kv heads, keys, d) and v (..., kv heads, keys, dv)"
     fits = q.ndim == k.ndim == v.ndim == out.ndim >= 2 and 0 not in (*q.shape, *k.shape, *v.shape)
     if (
         not fits
@@ -111,8 +112,8 @@ def _packed_rows(x: np.ndarray, name: str, ends) -> list[tuple[slice]]:
     ends = np.asarray(ends)
     if ends.dtype.kind not in "iu" or ends.ndim != 1 or ends.size < 2:
         raise TypeError(
-            f"cu_seqlens_{name} is {ends!r}, expected integers: the row at which each sequence begins, then the end "
-            f"of the last"
+            f"cu_seqlens_{name} is {ends!r}, expected a list of integers: the first row of each sequence, then the number of "
+            "all rows"
         )
     if x.ndim != 3 or ends[0] != 0 or (np.diff(ends) < 1).any() or ends[-1] != len(x):
         raise ValueError(
@@ -151,8 +152,8 @@ def _pages(
         used = row[: -(-length // page)]
         if not 1 <= length <= len(row) * page or (used < 0).any() or (used >= len(k)).any():
             raise ValueError(
-                f"a sequence of {length} keys has the pages {row.tolist()} of {page} rows: expected 1 to {len(row) * page} "
-                f"keys, and pages from 0 to {len(k) - 1}"
+                f"got a sequence of {length} keys in the pages {row.tolist()} of {page} rows each, expected 1 to "
+                f"{len(row) * page} keys and page numbers from 0 to {len(k) - 1}"
             )
         yield tuple(x[used].reshape(-1, *x.shape[2:])[:length] for x in (k, v))  # type: ignore[misc]
 
@@ -160,8 +161,8 @@ def _pages(
 def _sequences(out, q, queries, parts, v) -> Iterator[AttentionHead]:
     if len(queries) != len(parts) or out.shape != (*q.shape[:-1], v.shape[-1]):
         raise ValueError(
-            f"out is {out.shape}, q {q.shape}, with {len(queries)} sequences of queries and {len(parts)} of keys: expected out "
-            f"of {(*q.shape[:-1], v.shape[-1])} and equal numbers of sequences"
+            f"out has shape {out.shape}, with {len(queries)} sequences of queries and {len(parts)} of keys; expected shape "
+            f"{(*q.shape[:-1], v.shape[-1])} and equal numbers of sequences"
         )
     for number, (rows, (k, value)) in enumerate(zip(queries, parts, strict=True)):
         heads, kv_heads = q.shape[-2], k.shape[1]

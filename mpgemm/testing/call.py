@@ -32,8 +32,8 @@ def check_tf32(arrays: list[np.ndarray]) -> None:
         lost = (np.asarray(round_to(values, "tf32")) != values) & np.isfinite(values)
         if lost.any():
             raise ValueError(
-                f"{name}: {np.count_nonzero(lost)} of {lost.size} values are not representable in tf32; state how "
-                f"the kernel's library rounds these values with input_rounding= (--input-rounding): {tf32_owners()}"
+                f"{name}: {np.count_nonzero(lost)} of {lost.size} values are not representable in tf32; state the rounding "
+                f"to tf32 of the kernel's library by input_rounding= (--input-rounding): {tf32_owners()}"
             )
 
 
@@ -69,8 +69,8 @@ def integer_weights(arrays: list[np.ndarray], scale_b: Any) -> Format | None:
         raise TypeError(f"weights beside {fmt.name} must be int8, uint8, int4 or uint4, got {name}")
     if scale_b is None:
         raise ValueError(
-            "b holds integer weights: give scale_b, with one scale for each column, or for groups of 64 or 128 "
-            "along k in shape (k / 64, n) or (k / 128, n)"
+            "b holds integer weights without scales: give scale_b with one scale for each column, or for each group of 64 or "
+            "128 values of k, shape (k / 64, n) or (k / 128, n)"
         )
     arrays[1] = arrays[1].astype(np.float32).astype(arrays[0].dtype)
     return fmt

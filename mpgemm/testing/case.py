@@ -36,7 +36,9 @@ TRIED = 64
 
 @dataclass(frozen=True)
 class KernelCase:
-    """`KernelCase` is one call of a kernel with its allowed results; costly properties are computed on first use.
+    """`KernelCase` is one call of a kernel in a test, with the results that the test allows.
+
+    Properties that are costly are computed when they are first read.
 
     Attributes
     ----------
@@ -45,9 +47,9 @@ class KernelCase:
     operands : (ndarray, ndarray)
         Values of A and B as the engine gets them.
     given : (ndarray, ndarray)
-        Operands before `input_rounding`, with their original types, without scales.
+        Operands with their original types, before `input_rounding` and without scales.
     scaling : Scaling or None
-        Scales of the operands, as read.
+        Scales of the operands, with the rule by which they apply.
     c : ndarray of float64, shape (m, n), or None
         Addend.
     out_format : str
@@ -57,11 +59,11 @@ class KernelCase:
     epilogue : KernelEpilogue or None
         Function that is applied to the sums before they are rounded.
     lines : ndarray of int
-        Indices of the checked rows in the test's matrices.
+        Indices of the rows that are checked, in the matrices of the test; None if all are checked.
     ends : KernelEnds or None
-        Factors of the product and of C, which `scaling` and `c` already contain.
+        The factors alpha and beta, which are already included in `scaling` and `c`.
     dequantised : Format or None
-        For integer weights: the format to which the kernel may round them with their scales before it multiplies.
+        Format to which the kernel may round scaled integer weights before it multiplies; None without integer weights.
     """
 
     engine: Engine
@@ -78,7 +80,7 @@ class KernelCase:
 
     @property
     def label(self) -> str:
-        """Return the name of what computes the sums."""
+        """Return the label of the engine that computes the sums."""
         return self.engine.label
 
     @property
@@ -88,7 +90,7 @@ class KernelCase:
 
     @property
     def attributed(self) -> tuple[RecoveryMethod | str, Engine] | None:
-        """Return the method and the engine to whose stages an element's error can be attributed; None if it cannot."""
+        """Return the method and engine with which :func:`mpgemm.attribute` divides an element's error; None if it cannot."""
         name = self.engine.formats[0].name
         same = name == self.engine.formats[1].name and name in {m.name for m in list_methods()}
         return None if self.scaling is not None or not same or name.startswith("e") else (name, self.engine)
@@ -263,7 +265,7 @@ class KernelCase:
 
     @property
     def atol(self) -> float:
-        """Return the largest bound of an element, an absolute tolerance for checks with one number."""
+        """Return the largest of the elements' bounds, for tests with one absolute tolerance."""
         return float(self.bound.max(initial=0.0))
 
     @cached_property
@@ -296,8 +298,8 @@ class KernelCase:
     def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:
         """Return the model's sums in float64, with c, before an epilogue and the rounding to the output's format.
 
-        If the order of k is unknown, the sums are in the unit's own order, promoted at the largest interval. `more` holds
-        options of `scaled_sums`.
+        If the order of k is unknown, the unit's own order is taken. If several intervals of promotion are allowed, the largest
+        is taken. `more` holds options of :func:`mpgemm.bounds.kernel_model.model_results`.
         """
         options: dict[str, Any] = {"promote_every": self.promote_every, **more}
         if self.order.k_order != ANY:
@@ -305,14 +307,17 @@ class KernelCase:
         return model_results(self.engine, *self.part(rows, columns), options)
 
     def sums_columns(self, columns: np.ndarray) -> np.ndarray:
-        """Return the columns of sums that belong to columns of the result: two each if the epilogue combines pairs."""
+        """Return the columns of the sums from which the epilogue computes the given columns of the result.
+
+        An epilogue such as swiglu combines two columns of sums into each column of the result.
+        """
         pairs = self.epilogue is not None and self.epilogue.pairs
         return np.concatenate([columns, columns + self.operands[1].shape[1] // 2]) if pairs else columns
 
     def finished(self, sums: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the values of the epilogue for the sums of some rows and of the columns :meth:`sums_columns`.
+        """Return the epilogue's values for some rows and columns of the result, before they are rounded to the output's format.
 
-        The values are not rounded to the output's format.
+        `sums` holds these rows, and the columns that :meth:`sums_columns` returns.
         """
         return sums if self.epilogue is None else self.epilogue.part(rows, columns).apply(sums)
 
@@ -346,58 +351,61 @@ def gemm_tolerance(
 ) -> KernelCase:
     """Return the tolerance that a test of a kernel on an engine may use for these operands.
 
-    It holds for a kernel that chains the engine's steps over k in order, in at most `splits` chains whose results are added in
-    any order in the format of the engine's results, adds c anywhere, and rounds once to the output's format.
-    Scales that are not the unit's own are applied in FP32 at the place of their rule, in any order, and c after them.
+    The tolerance holds for kernels that compute as follows. They chain the engine's steps over k in order, in at most `splits`
+    chains. They add the results of the chains in any order, in the engine's result format. They add c anywhere, and round once
+    to the output's format. Scales that the unit does not apply itself are applied in FP32, in any order, at the place that
+    :func:`tensorcore_models.read_scales` states for them; then c is added after them.
 
     Parameters
     ----------
     engine : Engine or str
-        Modelled unit: an engine, "arch:name", or a device ("h100": its instruction for the operands' types and scales).
+        Modelled unit: an engine, "arch:name", or a device such as "h100", which stands for its instruction for the operands'
+        types and scales.
     a, b : array_like, shapes (m, k) and (k, n)
-        Operands of the test: numpy and ml_dtypes arrays, torch tensors on the CPU.
+        Operands of the test: arrays of numpy or ml_dtypes types, or torch tensors on the CPU.
     c : array_like, shape (m, n), (n,), (1, n), (m, 1) or (), optional
         Addend before the epilogue: a matrix, or a bias that numpy broadcasts to it.
     out_format : str, optional
         Format of the kernel's result; by default the engine's result format, or FP32 with scales that are applied outside the
         unit.
     splits : int
-        Number of chains: slices of k, or restarts. With promote_every or block scales, number of parts of k, each with
-        its own sum outside of the unit; the parts are added in FP32.
+        Largest number of chains into which the kernel divides k. With `promote_every` or block scales, largest number of
+        parts of k, each with its own FP32 sum outside the unit; these sums are added in FP32.
     k_order : str, Order or sequence
-        Order of k if known, as for :meth:`tensorcore_models.Engine.gemm`; "any" allows the unit's steps in any order. The
-        default is one chain over k (or `splits` chains), for kernels whose error may also be smaller than that of a chain;
-        "sequential" states that the kernel runs exactly one chain.
+        Order of k if it is known, as for :meth:`tensorcore_models.Engine.gemm`. "sequential" states that the kernel runs
+        exactly one chain; "any" allows the unit's steps in any order. By default the tolerance is that of `splits` chains,
+        and errors that are smaller than those of such chains pass, too.
     promote_every : int or (least, most), optional
-        Number of products after which the kernel adds its chain to an FP32 sum outside of the unit and starts anew: a
-        multiple of the engine's k. (least, most) allows any number from least to most; with ``k_order="any"`` a chain may
+        Number of products, a multiple of the engine's k, after which the kernel adds its chain to an FP32 sum outside the
+        unit and starts a new chain. (least, most) allows any number from least to most. With ``k_order="any"`` a chain may
         consist of any products.
     scale_a, scale_b : array_like, optional
-        Scales of the operands, read by shape and type: :func:`tensorcore_models.read_scales`. Integer weights B (int4,
-        int8, minus their zero points) beside an A of 16 bits have scales in groups, (k / 64, n) or (k / 128, n), or for
-        each column. A kernel may first multiply them into the weights and round to A's type, or apply them to sums.
+        Scales of the operands, recognised by shape and type (:func:`tensorcore_models.read_scales`). If B holds integer
+        weights (int4 or int8, zero points already subtracted) and A has 16 bits, B has a scale for each column, or for
+        groups along k: (k / 64, n) or (k / 128, n). A kernel may multiply these scales into the weights and round to A's
+        type, or apply them to sums.
     input_rounding : str, optional
         Rounding by which the kernel converts operands to the engine's format; the exact product is then that of the
         rounded operands.
     epilogue : str, (callable, float) or callable with `interval`, optional
         Function that the kernel applies to the sums in FP32 before the output's rounding: "relu", "silu",
         "gelu_tanh", "gelu_erf", "leaky_relu:SLOPE", "softcap:C", "swiglu" (silu of the first half of the columns,
-        times the second), "residual" (adds `residual`), joined by "+" with residual last; a function of float64
-        arrays with its Lipschitz constant; or an object that can be called and whose ``interval(low, high)`` gives
-        bounds of its values.
+        times the second half), or "residual" (adds `residual`). Several names are joined by "+", with "residual" last. A
+        function of your own is given with its Lipschitz constant, or as an object that can be called and whose
+        ``interval(low, high)`` gives bounds of its values.
     residual : array_like, shapes as of c, optional
         Matrix that is added after the epilogue.
     rows : int, optional
         Check only this many rows, evenly spread, including the first and the last; all by default.
     alpha, beta : float
-        Factors of alpha A B + beta C in FP32, rounded separately or in one multiply-add. With beta = 0 C is not read.
-        alpha cannot be combined with scales.
+        Factors of alpha A B + beta C in FP32, whose terms are rounded separately or in one multiply-add. With beta = 0, C is
+        not read. alpha cannot be combined with scales.
 
     Raises
     ------
     ValueError
-        If values are not representable and `input_rounding` is None, shapes do not fit, scales fit no rule, or no bound is
-        known for the engine; if parts of the order contradict each other or do not fit the engine's steps.
+        If the engine cannot represent a value and `input_rounding` is None, shapes do not fit, scales fit no rule, no bound
+        is known for the engine, or `splits`, `k_order` and `promote_every` contradict each other or the engine's steps.
     TypeError
         If `splits` or `promote_every` is not an integer, or an option is unknown.
     """

@@ -44,29 +44,29 @@ class KernelCheck(Result):
     passes : bool
         Whether the result is right.
     summary : str
-        First line of the report: the error, or the tolerance that holds.
-    wrong, elements : int
-        Number of elements outside of the tolerance, and of all elements.
+        First line of the report: for a wrong result its error, for a right one the tolerance that it meets.
+    wrong : int
+        Number of elements outside the tolerance.
+    elements : int
+        Number of elements that were checked.
     details : tuple of str
         Sentences on the tolerance and the worst element.
     place : str or None
         Place of the wrong elements, as a sentence.
     suspects : tuple of str
-        Causes that explain which elements are wrong, which are right, and how large the errors are; empty if no cause does.
+        Faults, such as a wrong tile, that explain which elements are wrong, which are right, and how large the errors are.
     ruled_out : tuple of str
-        Faults that certified bounds exclude, for a kernel with only one fault.
+        Faults that certified bounds exclude, if the kernel has only one fault.
     tried : tuple of str
-        Predictions that do not explain the elements, with their parameters; the same predictions with other parameters are not
-        excluded.
+        Faults with their parameters that do not explain the result; with other parameters they might.
     fitting : tuple of str
-        Predictions that explain the elements, but may do so by chance because the elements are few; they are neither named as
-        causes nor excluded.
+        Faults that explain the result, but may do so by chance because it has few elements.
     picture : tuple of str
         Map of the right and wrong blocks of the result, as text.
     case : KernelCase or None
-        Checked call; None for integers.
+        Checked call; None if the result must equal exact integers.
     outside : ndarray of bool or None
-        Mask of the elements outside of the tolerance.
+        Mask of the elements outside the tolerance.
     """
 
     passes: bool
@@ -156,14 +156,16 @@ def check_gemm(
         )
     if method is not None and computed.dtype in INTEGERS:
         raise ValueError(
-            f"got the method {method!r} with an output of {computed.dtype}: methods give floating-point results"
+            f"got the method {method!r} with an output of {computed.dtype}, expected a floating-point output: leave method "
+            "out, or give another out"
         )
     if computed.dtype in INTEGERS:
         allowed = {"scale_a", "scale_b"}
-        if any(value not in (None, 1) for name, value in options.items() if name not in allowed):
+        unfit = [name for name, value in options.items() if name not in allowed and value not in (None, 1)]
+        if unfit:
             raise ValueError(
-                "integer sums are exact in every order: leave splits, k_order, promote_every, input_rounding, epilogue, "
-                "residual, alpha, beta and rows out"
+                f"got {', '.join(unfit)} with out of type {computed.dtype}, whose integer sums "
+                "are exact in every order: leave all options but scale_a and scale_b out"
             )
         found = check_integers(computed, a, b, c, engine, options.get("scale_a"), options.get("scale_b"), *ends)
         if found is None:
@@ -432,7 +434,7 @@ def assert_gemm_close(
 
     Parameters
     ----------
-    out : array_like, shape (m, n), (m, n / 2) behind swiglu
+    out : array_like, shape (m, n), or (m, n / 2) with the epilogue swiglu
         The kernel's result; its type is the output format.
     a, b, c, engine, **options
         See :func:`gemm_tolerance`.
@@ -441,21 +443,21 @@ def assert_gemm_close(
         multiplies the words, by default the method's own. The tolerance is the method's certified bound
         (:func:`mpgemm.method_bound`). Of the options only epilogue, residual and rows are allowed.
     zero_a, zero_b : int or array_like of int, optional
-        Zero points for integer outputs: one for the matrix, for each row of A or for each column of B. The product is (A
-        - zero_a) (B - zero_b).
+        Zero points for integer outputs: one number for the whole matrix, or one for each row of A or column of B. The product
+        is (A - zero_a) (B - zero_b).
     scale_out, zero_out : optional
-        Scale and zero point for outputs of 8 bits, clamp(round(scale_a scale_b / scale_out sum) + zero_out).
+        Scale and zero point of outputs of 8 bits: clamp(round(scale_a scale_b / scale_out * sum) + zero_out).
 
     Raises
     ------
     AssertionError
-        In one of four cases. (1) An element exceeds its certified bound, or the statistical one
-        (:mod:`mpgemm.testing.sampled`) if the certified bound detects fewer than half of the dropped blocks of k. If the exact
-        result or the model's result is infinite or NaN, the kernel must also return an infinity of this sign or NaN. (2) The
-        errors of all elements together are larger than the errors of right kernels (:mod:`mpgemm.testing.possible_results`), as
-        with sums in a narrower format. (3) The tolerance is vacuous: a kernel that writes zeros would pass. (4) More than a
-        tenth of the elements have no finite bound, because they may overflow. The message gives the worst element, its bound,
-        the place of the errors, their explanation and the faults that are ruled out (:class:`KernelCheck`).
+        In one of four cases. (1) The error of an element exceeds its bound, or an element is finite where only an infinity or
+        NaN is right. The bound is certified; if the certified bound would miss more than half of all dropped blocks of k, a
+        statistical bound replaces it (:mod:`mpgemm.testing.sampled`). (2) The errors of all elements together are larger than
+        those of right kernels, for example because sums are kept in a narrower format
+        (:mod:`mpgemm.testing.possible_results`). (3) A kernel that writes zeros would pass. (4) More than a tenth of the
+        elements have no finite bound, because they may overflow. The message gives the worst element, its bound, the place of
+        the errors, their explanation and the faults that are ruled out (:class:`KernelCheck`).
     ValueError, TypeError
         See :func:`gemm_tolerance`; also if the result has another shape or no format.
     """

@@ -221,7 +221,10 @@ def epilogue_of(given: Any, residual: Any, m: int, n: int) -> KernelEpilogue | N
     adds = last == "residual"
     words = words if adds else [*words, last]
     if adds != (residual is not None):
-        raise ValueError(f"epilogue is {given!r}: its last word 'residual' needs residual=, the matrix that is added")
+        raise ValueError(
+            f"epilogue is {given!r} and residual= is {'not ' if residual is None else ''}given, expected residual= if and "
+            "only if the epilogue ends with 'residual'"
+        )
     if words == ["swiglu"] and not adds:
         return KernelEpilogue(given, pairs=True)
     added = None if residual is None else broadcast(residual, m, n, "residual")
@@ -234,8 +237,8 @@ def _step(word: str, given: str) -> _Step:
     if shape is None:
         known = [f"{key}:{row.number}" if row.number else key for key, row in EPILOGUES.items()]
         raise ValueError(
-            f"epilogue must be one of {', '.join(known)}, swiglu, residual, and several joined by '+' with residual "
-            "last; or (function, Lipschitz constant)"
+            f"epilogue is {given!r}, whose part {word!r} is unknown; expected names from {', '.join(known)}, swiglu and "
+            "residual, joined by '+' with residual last, or (function, Lipschitz constant)"
         )
     try:
         number = float(text) if shape.number else 0.0
@@ -250,7 +253,9 @@ def _step(word: str, given: str) -> _Step:
 def _callers(given: Any, residual: Any) -> KernelEpilogue:
     """Return the epilogue of a caller's function with its Lipschitz constant, or with its interval form."""
     if residual is not None:
-        raise ValueError("got residual with a function as epilogue, which adds its residual itself: leave residual out")
+        raise ValueError(
+            "got residual with a function as epilogue, expected a function that adds it: leave residual out"
+        )
     if isinstance(given, tuple) and len(given) == 2 and callable(given[0]):
         lipschitz = float(given[1])
         if not 0 <= lipschitz < _INF:
@@ -259,8 +264,8 @@ def _callers(given: Any, residual: Any) -> KernelEpilogue:
     if callable(given) and callable(getattr(given, "interval", None)):
         return KernelEpilogue("a function of the test", function=given, interval=given.interval)
     raise TypeError(
-        f"epilogue is {given!r}: a bare function does not say how errors grow: give a name, (function, Lipschitz constant), or "
-        "a callable object with interval(low, high)"
+        f"epilogue is {given!r}, expected a name, (function, Lipschitz constant), or a callable object with interval(low, "
+        "high), because a function alone does not state how errors grow"
     )
 
 

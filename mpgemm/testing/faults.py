@@ -233,21 +233,20 @@ def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
 # -- faults of a kernel's case -----------------------------------------------------------------------------------------
 @default_fp_state
 def faults_of(allowed: KernelCase) -> dict[str, float]:
-    """Return the faults that were tried, each with the fraction of products in which a test with this tolerance
-    detects it.
+    """Return for each fault that was tried the fraction of products in which a test with this tolerance detects it.
 
-    The faults are tried on at most 32 rows and columns of the test's own operands, in one chain over k, before an
-    epilogue. The tails of their errors give the share for the whole product.
+    The faults are tried on at most 32 rows and columns of the test's operands, in one chain over k, before an epilogue. The
+    fraction for the whole product is extrapolated from the tail of the distribution of these errors.
 
     Parameters
     ----------
     allowed : KernelCase
-        Operands of the test with the tolerance, from :func:`gemm_tolerance`.
+        Operands and tolerance of the test, from :func:`gemm_tolerance`.
 
     Returns
     -------
     dict of str to float
-        Share of detecting tests by the fault's name; empty for an empty product.
+        Fraction of the products in which the fault is detected, by its name; empty for an empty product.
     """
     if 0 in (*allowed.bound.shape, allowed.a.shape[1]):
         return {}

@@ -140,7 +140,7 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
 
     Parameters
     ----------
-    out : array_like, shape (m, n), (m, n / 2) behind swiglu
+    out : array_like, shape (m, n), or (m, n / 2) with the epilogue swiglu
         The kernel's result; rows after the last end are not checked.
     a : array_like, shape (m, k)
         Rows of all groups, one group after the other.
@@ -149,16 +149,16 @@ def assert_grouped_close(out, a, b, ends, c=None, *, engine: Engine | str, **opt
     ends : sequence of int, shape (experts,)
         Row at which each expert ends, as in torch's `offs`: expert e has rows ends[e - 1] to ends[e].
     c : array_like, shapes (experts, n), (m, n), (n,) or (), optional
-        Addend: a bias for each expert (if it has as many rows as there are experts), a matrix, or one bias for all.
+        Addend: one bias for each expert (experts, n), a matrix (m, n), or one bias for all experts.
     **options
-        Options of :func:`gemm_tolerance` for each group: splits, k_order, promote_every, input_rounding, epilogue; a
-        residual of shape (m, n), scales of A, (m, ...) or one number, and of B, (experts, ...) or one number; rows, the
-        number of evenly spread rows to check, with their groups.
+        Options of :func:`gemm_tolerance`, which hold for every group. Arrays are those of all groups together: `residual` has
+        the shape (m, n), `scale_a` (m, ...) or is one number, `scale_b` (experts, ...) or is one number. `rows` is the number
+        of evenly spread rows to check.
 
     Raises
     ------
     AssertionError
-        If an element exceeds its tolerance; the message gives the experts, the rows and an explanation.
+        If the error of an element exceeds its tolerance; the message gives the experts, the rows and an explanation.
     ValueError, TypeError
         See :func:`assert_gemm_close`; also if the ends do not rise from 0 to m, or their number is not that of the experts.
     """

@@ -67,7 +67,7 @@ def check_integers(
     unit = kernel_engine(engine, left, right)
     if tcm.get_format(unit.d_format).name != "s32":
         raise TypeError(
-            f"out is {out.dtype}, but {unit.label} gives {unit.d_format}: integer outputs need integer operands"
+            f"out is {out.dtype}, but {unit.label} gives {unit.d_format}: give integer operands, or a floating-point out"
         )
     points = [_zero_points(z, side, x.shape) for z, side, x in ((zero_a, "a", left), (zero_b, "b", right))]
     x, y = (v.astype(np.float64) - z for v, z in zip((left, right), points, strict=True))
@@ -79,8 +79,8 @@ def check_integers(
     if out.dtype == np.int32:
         if scaled or zero_out is not None:
             raise ValueError(
-                "scales and zero_out are for requantised 8-bit outputs, but out is int32 and holds the sums themselves: "
-                "leave scales and zero_out out"
+                "got scales or zero_out with an int32 out, which holds the sums themselves; expected an 8-bit out: leave "
+                "scales and zero_out out"
             )
         wrong, expected, how = out != sums, sums, "exact sums"
     else:
@@ -128,8 +128,8 @@ def _sums(x: np.ndarray, y: np.ndarray, c: np.ndarray | None) -> np.ndarray:
     if beyond.any():
         i, j = (int(v) for v in np.argwhere(beyond)[0])
         raise ValueError(
-            f"{np.count_nonzero(beyond)} of {sums.size} exact sums leave int32, the first is {int(sums[i, j])} at ({i}, {j}): "
-            "units wrap or (.satfinite) clamp such sums; use smaller operands or fewer values of k"
+            f"{np.count_nonzero(beyond)} of {sums.size} exact sums are beyond int32, the first {int(sums[i, j])} at ({i}, "
+            f"{j}), where units wrap, or clamp with .satfinite: use smaller operands or fewer values of k"
         )
     return sums
 
@@ -137,14 +137,15 @@ def _sums(x: np.ndarray, y: np.ndarray, c: np.ndarray | None) -> np.ndarray:
 def _requantised(out: np.ndarray, scale_a: Any, scale_b: Any, scale_out: Any, zero_out: Any, sizes) -> Requantised:
     if scale_out is None:
         raise ValueError(
-            f"out is {out.dtype}, a requantised output: give scale_out (and scale_a, scale_b, and zero_out if it has a zero "
-            "point)"
+            f"out is {out.dtype}, a requantised output, but scale_out is missing: give scale_out, and scale_a, scale_b and "
+            "zero_out where they are not 1 and 0"
         )
     m, k, n = sizes
     scaling = read_scales(1.0 if scale_a is None else scale_a, 1.0 if scale_b is None else scale_b, m, k, n)
     if scaling is None or scaling.applied != "end":
         raise ValueError(
-            "scales of requantised outputs must be one factor for each matrix, or one for each row and column"
+            f"scale_a and scale_b have the shapes {np.shape(scale_a)} and {np.shape(scale_b)}, expected one factor for each "
+            "matrix, or one for each row and column, for a requantised output"
         )
     step, point = np.asarray(scale_out, np.float64), np.asarray(0 if zero_out is None else zero_out)
     if step.size != 1 or not np.isfinite(step).all() or not (step > 0).all():

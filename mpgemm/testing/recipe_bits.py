@@ -39,20 +39,22 @@ def assert_bits(
     a, b : array_like, shapes (m, k) and (k, n)
         Operands of the kernel.
     recipe : Recipe, Engine or str
-        Recipe of a library; or an engine, "arch:name" or a device, for one chain over k and one rounding.
+        Recipe of a library; or an engine, "arch:name" or a device, which stands for one chain over k and one rounding.
     scale : float
         One FP32 factor, as for :meth:`tensorcore_models.libraries.Recipe.gemm_bits`.
     input_rounding : str, optional
         See :meth:`tensorcore_models.Instruction.gemm`.
     scale_a, scale_b : array_like, optional
-        Scales of the operands, read by shape and type (:func:`tensorcore_models.read_scales`); with an engine, not a recipe.
+        Scales of the operands, recognised by shape and type (:func:`tensorcore_models.read_scales`); only if `recipe` is an
+        engine.
     epilogue : str, optional
         Function that is applied to the sums; it must be exact in FP32 ("relu").
 
     Raises
     ------
     AssertionError
-        If bits differ; the message gives their number, the first element, and other orders of k that explain them.
+        If bits differ; the message states how many elements differ, the first of them, and other orders of k that give the
+        kernel's bits.
     ValueError, TypeError
         If shapes or types do not fit.
     """
@@ -70,7 +72,8 @@ def assert_bits(
         expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
     elif case is None or scale != 1:
         raise ValueError(
-            "scale_a, scale_b and epilogue can be combined neither with a recipe nor with scale: give an engine and no scale"
+            f"got scale_a, scale_b or epilogue with {'a recipe' if case is None else f'scale = {scale}'}, expected an engine "
+            "in place of a recipe, and no scale: give an engine and leave scale out"
         )
     else:
         expected = _chain_of(case)
@@ -87,8 +90,8 @@ def _chain_of(case: KernelCase) -> np.ndarray:
     done = case.epilogue
     if done is not None and not done.exact:
         raise ValueError(
-            f"epilogue {done.name!r} is rounded differently by each kernel: only relu can be compared bit for bit; "
-            f"use assert_gemm_close"
+            f"epilogue is {done.name!r}, expected relu, because kernels round other functions differently; use "
+            "assert_gemm_close"
         )
     m, n = case.a.shape[0], case.b.shape[1]
     rows, columns = np.arange(m), np.arange(n)

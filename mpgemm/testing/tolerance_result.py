@@ -30,18 +30,21 @@ class Vacuity(Result):
     Attributes
     ----------
     elements : int
-        Elements compared.
+        Number of elements of the result.
     zero_passes : int
-        Elements for which a result of 0 passes.
+        Number of elements that pass with the result 0.
     lost_product_passes : int
-        Elements for which the loss of the largest product of the sum passes.
+        Number of elements that pass although the largest product of their sum is missing.
     block : int
         Number of products in a block of k.
-    blocks, unseen_blocks : int
-        Number of blocks of k, and number of the blocks that a kernel can leave out of the whole product although every element
-        still passes.
-    terms, unseen_terms : int
-        Number of values of k, and number of the values that a kernel can leave out although every element still passes.
+    blocks : int
+        Number of blocks of k.
+    unseen_blocks : int
+        Number of blocks of k that a kernel can leave out while every element still passes.
+    terms : int
+        Number of values of k.
+    unseen_terms : int
+        Number of single values of k that a kernel can leave out while every element still passes.
     """
 
     elements: int
@@ -60,7 +63,7 @@ class Vacuity(Result):
 
     @property
     def verdict(self) -> str:
-        """Return a few words on the worst fault that no element shows."""
+        """Return a few words on the worst fault that the test does not detect."""
         if self.vacuous:
             return "VACUOUS: a kernel that writes zeros passes"
         if self.unseen_blocks:
@@ -142,37 +145,38 @@ class Tolerance(Result):
     k : int
         Length of the dot products.
     relative, absolute : float or None
-        Certified values in the formula above; None if an operand or a sum may overflow, so that nothing is certified. Without
-        data the tolerance holds for all operands of the formats. With data it holds for all operands with the exponents of the
-        data; with a recovery method it holds for the data only.
+        Certified values in the formula above; None if an operand or a sum may overflow. Without data they hold for all operands
+        of the formats. With data they hold for all operands whose exponents are those of the data; for a recovery method they
+        hold for the data only.
     bound : numpy.ndarray or None
-        Certified bound of the error of each element for the data; None without data.
+        Certified bound of the error of each element, for the data; None without data.
     derivation : str
         Derivation of the bound.
     published : dict of str to float
-        Published bounds of `relative`, by name.
+        Published bounds that `relative` can be compared with, by name.
     vacuity : Vacuity or None
-        Faults of a kernel that pass a test of the data with `bound`; None without data.
+        Faults of a kernel that pass a test with `bound`; None without data.
     certified : Line or None
-        Numbers (rtol, atol) for which atol + rtol |exact| is at least the certified bound of every element of the data, or of
-        the drawn products; None if a bound is infinite.
+        The tolerance "certified", numbers rtol and atol: atol + rtol |exact| is at least the certified bound of every element
+        of the data, or of one drawn pair. None if a bound is infinite.
     statistical : Statistical or None
-        Tolerance that a stated fraction of sampled products satisfies, with its confidence. None if neither data nor a
-        distribution were given, or if sampled results overflow (`notes` then say so).
+        The tolerance "statistical", which a stated fraction of right products meets with a stated confidence. None if neither
+        data nor a distribution was given, or if sampled results overflow (`notes` then say so).
     lines : mapping of str to Vacuity
-        Faults of a kernel that pass a test of the data with the tolerance "certified" or "statistical", by its name.
+        Faults of a kernel that pass a test with the tolerance "certified" or "statistical", by the tolerance's name.
     faults : mapping of str to mapping of str to float
-        For each tolerance ("certified by size", "certified", "statistical", "given"), the fraction of products in which a test
-        with this tolerance detects a fault, by the name of the fault.
+        Fraction of the products in which a test detects a fault, by the name of the tolerance and then by that of the fault.
+        The tolerances are "certified by size" (from `relative` and `absolute`), "certified", "statistical" and "given".
     checked : Checked or None
-        Tolerance that the caller gave, with the faults that it would let pass and the right products that fail it.
+        The tolerance "given", which the caller asked to check, with the faults that it lets pass and the fraction of right
+        products that fail it.
     reference : str
-        Operands from which the expected result must be computed: "given" or "rounded".
+        Operands from which the expected result must be computed: "given", or "rounded" to the engine's formats.
     rounded_operands : float
-        Fraction of the operands whose rounding to the engine's formats counts as an error of the kernel; 0 with the reference
-        "rounded".
+        Fraction of the operands that the engine's formats do not hold, so that their rounding counts as an error of the
+        kernel; 0 with the reference "rounded".
     notes : tuple of str
-        Further facts for readers.
+        Restrictions of the tolerances, as sentences.
     """
 
     relative: float | None
@@ -193,7 +197,7 @@ class Tolerance(Result):
     notes: tuple[str, ...] = ()
 
     def to_rows(self) -> list[dict]:
-        """Return one row for each tolerance: certified by size, certified, statistical, given."""
+        """Return one row for each tolerance: "certified by size", "certified", "statistical", "given"."""
         s, lines = self.statistical, {"certified": self.certified}
         lines |= {"statistical": None if s is None else Line(s.rtol, s.atol)}
         lines |= {"given": None if self.checked is None else self.checked.line}
@@ -332,7 +336,7 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     Parameters
     ----------
     a, b, c : array_like, shapes (m, k), (k, n), (m, n)
-        The operands of the test; block-scaled ones multiplied by their scales (:meth:`BlockScaled.values`).
+        The operands of the test; block-scaled operands must be multiplied by their scales (:meth:`BlockScaled.values`).
     rtol, atol : float
         Tolerances as for numpy.allclose.
     bound : array_like, optional
@@ -343,7 +347,7 @@ def check_tolerance(a, b, c=None, *, rtol: float = 0.0, atol: float = 0.0, bound
     Raises
     ------
     ValueError
-        If a tolerance is negative or NaN, or the block is empty.
+        If a tolerance is negative or NaN, or `block` is below 1.
     """
     check_line(rtol, atol)
     if block < 1:

@@ -39,12 +39,24 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Draws:
-    """`Draws` describes random operands for a tolerance: distribution, sizes, seed, parameters."""
+    """`Draws` describes the random operands of a tolerance.
 
-    distribution: str  #: name in :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`
-    shape: tuple[int, int] = SHAPE  #: (m, n) of the products that the tolerance is for
-    seed: int = 0  #: seed of the pair for which a bound is certified
-    parameters: Mapping[str, float] = field(default_factory=dict)  #: parameters of the distribution
+    Attributes
+    ----------
+    distribution : str
+        Name in :data:`mpgemm.inputs.matrices.DISTRIBUTIONS`.
+    shape : (m, n)
+        Sizes of the products that the tolerance is for.
+    seed : int
+        Seed of the pair of matrices for which a bound is certified.
+    parameters : mapping of str to float
+        Parameters of the distribution.
+    """
+
+    distribution: str
+    shape: tuple[int, int] = SHAPE
+    seed: int = 0
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 @default_fp_state
@@ -62,11 +74,12 @@ def tolerance(
     progress: Progress | None = None,
     first: Callable[[Tolerance], None] | None = None,
 ) -> Tolerance:
-    """Return the tolerance that a test of a kernel may use, with its derivation (see :mod:`mpgemm.bounds`).
+    """Return the tolerance that a test of a kernel may use, with its derivation.
 
-    A kernel that computes as the model does never violates a certified tolerance, for any operands (`relative`,
-    `absolute`) or on the data (`bound`, `certified`). The statistical tolerance is measured on the exact model
-    (:mod:`mpgemm.testing.sampled`).
+    A kernel that computes as the model does never violates a certified tolerance (:mod:`mpgemm.bounds`). The fields `relative`
+    and `absolute` of the result hold for any operands with the exponents of the data; without data they hold for any operands
+    of the formats. The fields `bound` and `certified` hold for the data alone. The field `statistical` is measured on samples
+    of the model's errors (:mod:`mpgemm.testing.sampled`).
 
     Parameters
     ----------
@@ -76,19 +89,20 @@ def tolerance(
     k : int
         Length of the dot products; by default that of the data.
     data : (a, b) or (a, b, c), optional
-        Operands, shapes (m, k), (k, n), (m, n), as values. Values that the engine's formats lack are rounded to nearest.
-        Without data, exponents are assumed to be the formats' largest.
+        Values of the operands, shapes (m, k), (k, n), (m, n). Values that the engine's formats cannot represent are rounded to
+        nearest. Without data, the operands are assumed to have the largest exponents of their formats.
     scale_a, scale_b : array_like, optional
         Scales that go with `data`, read by shape and type (:func:`tensorcore_models.read_scales`). |A|, |B| and the exact
         product are then those of the scaled operands.
     draws : Draws or str, optional
         Distribution from which operands are drawn in place of `data`; a :class:`mpgemm.testing.Draws` also states sizes, seed
         and parameters.
-    quantile, confidence : float
-        Fraction of correct products of which every element passes the statistical tolerance, and the confidence of this
-        statement.
+    quantile : float
+        Fraction of right products that pass the statistical tolerance in every element.
+    confidence : float
+        Confidence that this fraction passes.
     check : (rtol, atol), optional
-        Tolerance to judge.
+        Tolerance of your own test, to find the faults that it misses and the right products that it rejects.
     progress : callable, optional
         Function that is called with (done, total, label) of the draws.
     first : callable, optional
@@ -99,8 +113,8 @@ def tolerance(
     Interrupted
         If the user presses Ctrl-C; the error has the results so far.
     ValueError
-        If no bound is known for the core, k does not fit the data, scales are missing or given to an engine without scales, or
-        names are unknown.
+        If no bound is known for the engine, k does not fit the data, scales are missing, scales do not fit the engine, or a
+        name is unknown.
     TypeError
         If k is not an integer.
 
@@ -123,10 +137,12 @@ def tolerance(
     if isinstance(kernel, KernelCase):
         if data is not None or draws is not None:
             raise ValueError(
-                "got a case together with data or draws, but a case contains its data: leave data and draws out"
+                "got a KernelCase together with data or draws, but a case contains its data: leave data and draws out"
             )
         if kernel.epilogue is not None:
-            raise ValueError(f"rtol and atol concern the sums: leave the epilogue {kernel.epilogue.name} out")
+            raise ValueError(
+                f"got a case with the epilogue {kernel.epilogue.name}, but rtol and atol are for sums: leave the epilogue out"
+            )
         product, population = kernel.product, _orders_of(kernel.product, kernel.data)
     else:
         product = kernel if isinstance(kernel, BoundedProduct) else kernel_of(kernel)
@@ -188,20 +204,20 @@ def kernel_of(
     Parameters
     ----------
     engine : Engine or str
-        Modelled instruction, its "arch:name" in any spelling, or a device (its usual instruction for `fmt`). With
-        `method`, the engine on which it runs; by default the method's own.
+        Modelled instruction, its name "arch:name", or a device, which stands for its usual instruction for `fmt`. If `method`
+        is given, the engine that runs it, by default the method's own.
     method : str or RecoveryMethod, optional
-        Recovery method instead of the plain product; its tolerance needs data or draws.
+        Recovery method that the kernel runs, by default none; its tolerance needs data or draws.
     fmt : str, optional
         Operand format if `engine` is a device ("fp8", "half", ...; fp16 by default).
     promote_every : int or (least, most), optional
         Number of products after which the kernel adds its chain to an FP32 sum outside of the unit and starts anew.
     k_order, splits : optional
-        Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`; one chain by default.
+        Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`; by default one chain in order.
     reference : {"given", "rounded"}
-        Operands from which the test computes its expected result. "given": operands before the kernel rounds them, so that
-        their rounding is a part of the tolerance (without data it is unknown and left out). "rounded": operands after this
-        rounding.
+        Operands from which the test computes its expected result. "given": the operands before the kernel rounds them, so
+        that their rounding is a part of the tolerance. Without data this part is unknown and left out. "rounded": the
+        operands after this rounding.
     out_format : str, optional
         Format to which the kernel rounds its result to nearest.
 
@@ -214,10 +230,14 @@ def kernel_of(
     if method is not None:
         row = method if isinstance(method, RecoveryMethod) else get_method(method)
         if promote_every is not None or k_order != "sequential" or splits != 1:
-            raise ValueError("a method fixes its own order of additions: leave promote_every, k_order and splits out")
+            raise ValueError(
+                f"got promote_every {promote_every}, k_order {k_order!r} and splits {splits} with method {row.name}, which "
+                "fixes the order of its additions: leave promote_every, k_order and splits out"
+            )
         if fmt is not None:
             raise ValueError(
-                "a method has its own word format: leave fmt out, or give the format as an option of the method"
+                f"got fmt {fmt!r} with method {row.name}, which has its own word format: leave fmt out, or give the format "
+                "as an option of the method"
             )
         return MethodProduct(row, resolve_engine(engine, row), narrow)
     if engine is None:
@@ -236,7 +256,8 @@ def _given(data, scale_a, scale_b, engine: Engine) -> Data:
     for x, name in zip(arrays, "abc", strict=False):
         if not np.isfinite(x.astype(np.float64)).all():
             raise ValueError(
-                f"{name} holds values that are not finite, for which no error bound exists: give finite values"
+                f"{name} holds infinities or NaN, expected finite values, because no error bound exists for others: give "
+                f"finite {name}"
             )
     scaling = read_scales(scale_a, scale_b, a.shape[0], a.shape[1], b.shape[1], engine)
     return Data(a, b, arrays[2] if len(arrays) > 2 else None, scaling)
@@ -250,7 +271,7 @@ def _without_data(product: BoundedProduct, k, scale_a, scale_b) -> Tolerance:
         raise ValueError("got neither k nor data: give k, the length of the dot products, or data")
     if not isinstance(product, EngineProduct):
         raise ValueError(
-            f"the rounding errors of the words of {product.label} depend on the operands: give data or a distribution"
+            f"got neither data nor a distribution for {product.label}, whose errors depend on the operands: give one of them"
         )
     k = _length(k)
     relative, absolute, lines, published = a_priori(product, k, None)

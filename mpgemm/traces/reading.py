@@ -101,11 +101,10 @@ def _indexed(folder: Path) -> tuple[dict, tuple[str, ...]]:
             return _places(folder, rows), tuple(index.get("left_out", {}))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{folder / INDEX}: not an index of a trace ({type(error).__name__}: {error}): record the trace again"
+            f"{folder / INDEX} is no index of a trace ({type(error).__name__}: {error}), expected JSON with version and "
+            "modules: record the trace again"
         ) from None
-    raise ValueError(
-        f"{folder / INDEX}: the trace has version {version!r}, but this package reads {VERSION}: record the trace again"
-    )
+    raise ValueError(f"{folder / INDEX}: the trace has version {version!r}, expected {VERSION}: record the trace again")
 
 
 def _places(folder: Path, rows: list) -> dict:

@@ -64,20 +64,24 @@ class TraceRecorder:
         Parameters
         ----------
         module : str
-            Path of the module in the model. "#2" is added to its second run in a step, and so on ("#" in a path is doubled).
+            Path of the module in the model. The second run of a module in a step is named PATH#2, and so on; a "#" of the path
+            itself is doubled.
         **tensors : array_like
-            Tensors: "input" and "weight" as the module multiplies them (input @ weight.T), "bias", "output". Quantised
-            modules also have "input_scale" and "weight_scale" of one rule of :func:`tensorcore_models.read_scales`; the
-            weight's scale is transposed like the weight: (n, 1), (n/128, k/128).
+            The tensors `input` and `weight`, which the module multiplies as input @ weight.T, and `bias` and `output`.
+            Quantised modules also have `input_scale` and `weight_scale`, with shapes that
+            :func:`tensorcore_models.read_scales` knows. `weight_scale` is transposed like the weight: (n, 1) or
+            (n/128, k/128), for example.
 
         Raises
         ------
         ValueError
-            If a tensor has another name.
+            If a keyword is none of these six names.
         """
         unknown = set(tensors) - set(KINDS)
         if unknown:
-            raise ValueError(f"{module}: tensors are called {', '.join(KINDS)}, got {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"{module}: got tensors named {', '.join(sorted(unknown))}, expected names from {', '.join(KINDS)}"
+            )
         name = self._run_name(module.replace("#", "##"))
         files = {kind: self._written(name, kind, tcm.as_array(x, kind)) for kind, x in tensors.items() if x is not None}
         self._rows.append({"step": self.step, "module": name, "tensors": files})

@@ -317,12 +317,13 @@ def _scaled(values: np.ndarray, exponent: int) -> np.ndarray:
 def bits_kept(
     x: Any, words: Sequence[Any], scale_exponent: int | Sequence[int] = 0, fmt: str | Format | None = None
 ) -> np.ndarray:
-    """Return how many fraction bits of each value are kept by its words.
+    """Return how many fraction bits of each value its words keep.
 
-    With the exponent E of x and err = x - sum of the words, the number is ``-log2(|err| / 2**E) - 1``: b bits are kept if the
-    error is at most half the value of the b-th bit after the leading bit. The number is at least 0 and at most the number of
-    fraction bits of the source type (23 or 52), which an exact sum has. This is the measure of figure 2(b) of Xue et al.
-    (arXiv:2507.23387v4), which is 22 for the two-word split if no word under- or overflows.
+    Let E be the exponent of x, and err the difference of x and the sum of its words. The number is ``-log2(|err| / 2**E) - 1``.
+    So b bits are kept if the error is at most half the value of the b-th bit after the leading bit. The number is limited to
+    the range from 0 to the number of fraction bits of the type of x: 23 for float32 and narrower types, 52 for float64. If the
+    sum of the words is exact, the number is this upper limit. Figure 2(b) of Xue et al. (arXiv:2507.23387v4) shows this
+    number; it is 22 for two fp16 words if no word overflows or underflows.
 
     Parameters
     ----------

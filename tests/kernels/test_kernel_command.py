@@ -85,19 +85,25 @@ def test_residues_are_three_texts_and_are_checked(triton, tmp_path, capsys):
     ("arguments", "message"),
     [
         (["ozaki2_int8", "--target", "sm_90", "--scale", "rows"], "always scales rows and columns"),
-        (["ozaki2_int8:moduli=auto", "--target", "sm_90"], "give moduli a number"),
+        (["ozaki2_int8:moduli=auto", "--target", "sm_90"], "give moduli= a number"),
         (
             ["ootomo_tf32", "--target", "gfx950"],
             "CDNA4 has no xf32 instructions. Take another method (gfx950 runs ootomo",
         ),
-        (["sgemm_cube", "--target", "sm_100", "--tile", "128", "64", "32", "4", "2"], "give 1 stage for this method"),
+        (
+            ["sgemm_cube", "--target", "sm_100", "--tile", "128", "64", "32", "4", "2"],
+            "expected 1 for this method on sm_100, because",
+        ),
         (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70'; known: sm_80"),
         (["ozaki_int8", "--target", "sm_90"], "has no kernel, expected one of ootomo_tf32"),
         (
             ["ootomo:restart_every=48", "--target", "sm_90"],
-            "a tile of depth 48, expected a power of two from 16 to 256",
+            "tiles with 48 values of k (its order or restart_every), expected a power of two",
         ),
-        (["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"], "the method's bits need 64"),
+        (
+            ["ootomo", "--target", "sm_90", "--tile", "64", "64", "16", "4", "1"],
+            "expected 64, on which the method's bits depend",
+        ),
         (["ootomo", "--target", "sm_90", "--shape", "0", "1", "1"], "--shape needs positive sizes"),
     ],
 )
@@ -124,9 +130,9 @@ def test_a_row_asks_for_its_tile():
     assert kernel_form(kernel_method("sgemm_cube")).tile is None
     with pytest.raises(ValueError, match="give restart_every"):
         kernel_form(get_method("ootomo", order=32))
-    with pytest.raises(ValueError, match="give order the depth of a tile"):
+    with pytest.raises(ValueError, match="give order the tile's length along k"):
         kernel_form(get_method("markidis"))
-    with pytest.raises(ValueError, match="both are the depth of a kernel's tile"):
+    with pytest.raises(ValueError, match="both are the length of a kernel's tile along k"):
         kernel_form(get_method("ootomo", order=32, restart_every=64))
     with pytest.raises(ValueError, match="order='term'"):
         kernel_form(get_method("bf16x3", restart_every=32))

@@ -147,7 +147,7 @@ def test_weights_are_split_once(device, method):
     batch = kernels.split(b, method)
     assert_same(kernels.matmul(a[0], batch, config=small(method))[1], expected(a[0], b[1], method=method))
     assert {launch.function for launch in device.launches} == {"gemm", "repair", "split_operands"}
-    with pytest.raises(ValueError, match="was split for method"):
+    with pytest.raises(ValueError, match="was split with method"):
         kernels.matmul(a[0], ready, "bf16x9" if method != "bf16xfp32x3" else "bf16xfp32x2")
     with pytest.raises(ValueError, match="split for side 'b'"):
         kernels.matmul(ready, b[0].T)
@@ -275,7 +275,11 @@ def test_verify_takes_alpha_and_beta(device, monkeypatch):
         ({"c": torch.zeros(3, 3)}, ValueError, "can be broadcast"),
         ({"c": torch.zeros(20, 24).double()}, TypeError, "c is torch.float64"),
         ({"out": torch.zeros(3, 3)}, ValueError, "out has shape"),
-        ({"config": kernels.Configuration(16, 32, 64)}, ValueError, "tile has depth 64, but the method's bits need 32"),
+        (
+            {"config": kernels.Configuration(16, 32, 64)},
+            ValueError,
+            "has depth 64, expected 32, on which the method's bits depend",
+        ),
         ({"scale": "columns"}, ValueError, "scale is 'columns'"),
         (
             {"config": (16, 32, 32)},
@@ -299,7 +303,7 @@ def test_words_that_a_target_lacks_are_refused(monkeypatch):
 
     PTXDevice("gfx950").use(monkeypatch)
     a, b, _ = tensors(4, 4, 32)
-    with pytest.raises(ValueError, match=r"tf32 words, but gfx950 cannot.*gfx950 runs ootomo, .*runs on sm_80"):
+    with pytest.raises(ValueError, match=r"tf32 words, which gfx950 cannot.*gfx950 runs ootomo, .*runs on sm_80"):
         kernels.matmul(a, b)
 
 

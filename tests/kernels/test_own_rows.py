@@ -43,7 +43,7 @@ def test_a_row_of_ones_own_is_a_kernel(monkeypatch):
     assert device.launches[0].constants["LEVELS"] == ((0,), (1,), (2,))
     assert same_bits(kernels.plan(19, 21, 70, MINE, device="cpu", config=tile)(a, b, c=c).numpy(), wanted).all()
     assert same_bits(kernels.matmul(a, kernels.split(b, MINE), c=c, config=tile).numpy(), wanted).all()
-    with pytest.raises(ValueError, match="was split for method mine#"):
+    with pytest.raises(ValueError, match="was split with method mine#"):
         kernels.matmul(a, kernels.split(b, MINE), "bf16x3")
 
 
@@ -58,7 +58,7 @@ def test_it_is_simulated_where_no_device_is():
     ("changes", "message"),
     [
         ({"accumulation": "nested"}, "accumulation 'nested', expected core, blocks, outside, k_step or termwise"),
-        ({"order": "step"}, "give order the depth of a tile"),
+        ({"order": "step"}, "give order the tile's length along k"),
         ({"order": 24}, "power of two"),
         ({"rounding": "rz"}, "rounding 'rz', expected rne"),
         ({"last_rounding": "rz"}, "has no kernel"),

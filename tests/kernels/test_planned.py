@@ -76,12 +76,12 @@ def test_what_triton_cannot_say_is_refused(arguments, why, tmp_path, capsys):
         ({"chip": "910A"}, "does not exist for 910A"),
         ({"mode": "elementwise"}, "mode elementwise"),
         ({"block": (64, 48, 32)}, "give --block with 32 or 64 for 48, or leave"),
-        ({"terms": 1, "mode": "termwise"}, "1 term"),
-        ({"resident": "a", "swizzle": None}, "one by one in bands of rows"),
+        ({"terms": 1, "mode": "termwise"}, "1 product"),
+        ({"resident": "a", "swizzle": None}, "expected whole tiles over all of k in bands of rows"),
         ({"split": 2}, "2 slice"),
-        ({"swizzle": Swizzle(2, 0, True)}, "one by one in bands of rows"),
-        ({"swizzle": Swizzle(2, 1, False)}, "one by one in bands of rows"),
-        ({"balanced": True}, "one by one in bands of rows"),
+        ({"swizzle": Swizzle(2, 0, True)}, "expected whole tiles over all of k in bands of rows"),
+        ({"swizzle": Swizzle(2, 1, False)}, "expected whole tiles over all of k in bands of rows"),
+        ({"balanced": True}, "expected whole tiles over all of k in bands of rows"),
         ({"n_fused": 2}, "5 group"),
     ],
 )  # fmt: skip
@@ -135,7 +135,7 @@ def test_the_emitted_file_gives_the_bits_of_its_row(options, tmp_path, monkeypat
 
 def test_the_text_of_other_methods_is_refused():
     for method in ("ootomo", "bf16x3"):
-        with pytest.raises(ValueError, match="words of fp16, rounded to nearest, in whole chains"):
+        with pytest.raises(ValueError, match="words of fp16 that are rounded to nearest, and chains over all of k"):
             kernel_text(kernel_form(kernel_method(method)))
 
 

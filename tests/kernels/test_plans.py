@@ -163,10 +163,10 @@ def test_words_that_are_zero_are_not_multiplied():
         ({"device": "sm_70"}, "unknown target"),
         ({"layout": "nm"}, "expected one of nn, nt, tn, tt"),
         ({"m": 0}, "m is 0"),
-        ({"method": "ozaki2_int8:moduli=5"}, "for which plans do not exist"),
+        ({"method": "ozaki2_int8:moduli=5"}, "expected a method with FP32 results"),
         ({"a_dtype": torch.float64}, "a_dtype is torch.float64"),
         ({"method": "bf16xfp32x3"}, "expects torch.bfloat16"),
-        ({"config": kernels.Configuration(64, 64, 32)}, "the method's bits need 64"),
+        ({"config": kernels.Configuration(64, 64, 32)}, "expected 64, on which the method's bits depend"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(changes, message):

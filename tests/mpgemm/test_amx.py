@@ -244,18 +244,18 @@ def test_the_kernel_refuses_what_does_not_fit():
     for changed, message in (
         ({"b": b[:63]}, r"expected \(m, k\), \(k, n\) and \(m, n\)"),
         ({"d": d[:7]}, r"and \(7, 8\), expected \(m, k\), \(k, n\) and \(m, n\)"),
-        ({"space": space[:1000]}, r"has 1000 bytes, expected workspace_bytes\(\)"),
+        ({"space": space[:1000]}, r"has 1000 bytes, expected .*workspace_bytes\(\)"),
         ({"pairs": [(0, 3)]}, r"got product \(0, 3\) of level 0, expected words from 0 to 2"),
         ({"pairs": []}, "got 0 products"), ({"pairs": [(0, 0)] * 17}, "got 17 products"),
-        ({"restart": 48}, "expected multiples"), ({"depth": 48}, "expected multiples"),
-        ({"depth": 0}, "expected multiples"),
+        ({"restart": 48}, "restart is 48 and depth"), ({"depth": 48}, "and depth is 48, expected"),
+        ({"depth": 0}, "and depth is 0, expected"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             words(**changed)
     x, y, sums = np.ones((2, 8, 64), np.int8), np.ones((2, 64, 8), np.int8), np.empty((2, 8, 8), np.int32)
     for given, message in (
         ((x, y[:, :63].copy(), sums, space, [(0, 0, 0), (0, 1, 1)]), r"expected \(words, m, k\), \(words, k, n\)"),
-        ((x, y, sums, space, [(0, 0, 0)]), "expected all 2 levels in order"),
+        ((x, y, sums, space, [(0, 0, 0)]), "expected .*level.* in order"),
         ((x, y, sums, space[:500], [(0, 0, 0), (0, 1, 1)]), r"has 500 bytes, expected workspace_bytes\(\)"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -236,7 +236,7 @@ SPARSE = {"format": npy_bytes(np.array(b"csr")), "shape": npy_bytes(np.array([3,
             {"format": SPARSE["format"], "data": SPARSE["shape"]},
             "shape",
             f"({ZEROS},)",
-            "its shape has 4194304 numbers, expected 2",
+            "its array 'shape' has 4194304 numbers, expected 2",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def test_safetensors_by_name(tmp_path, matrix):
     with pytest.raises(ValueError, match="no array 'v': name one of q, w"):
         read_matrix(path, "v")
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match="not a complete .safetensors file"):
+    with pytest.raises(ValueError, match="cannot be read as a .safetensors file"):
         read_matrix(path, "w")
 
 
@@ -102,7 +102,7 @@ def test_files_for_scipy_name_the_extra_where_it_is_missing(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "not a complete Matrix Market file"),
+        ("", "cannot be read as a Matrix Market file"),
         (
             "%%MatrixMarket matrix coordinate complex general\n1 1 0\n",
             "holds a complex general matrix, expected real numbers",
@@ -111,7 +111,7 @@ def test_files_for_scipy_name_the_extra_where_it_is_missing(tmp_path, monkeypatc
             "%%MatrixMarket matrix array real hermitian\n1 1\n1\n",
             "holds a real hermitian matrix, expected real numbers",
         ),
-        ("%%MatrixMarket matrix array real general\n", "not a complete Matrix Market file"),
+        ("%%MatrixMarket matrix array real general\n", "cannot be read as a Matrix Market file"),
         ("%%MatrixMarket matrix array real general\n2 x\n", "Invalid integer"),
         ("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", "Truncated"),
         ("%%MatrixMarket matrix array real symmetric\n2 3\n1\n", "it is 2 x 3, but a symmetric matrix must be square"),
@@ -138,11 +138,11 @@ def test_truncated_and_foreign_files(tmp_path, matrix):
         whole = path.read_bytes()
         for size in (0, 5, len(whole) // 2, len(whole) - 1):
             path.write_bytes(whole[:size])
-            with pytest.raises(ValueError, match=r"not a complete \.np"):
+            with pytest.raises(ValueError, match=r"cannot be read as a \.np"):
                 read_matrix(path)
     binary = tmp_path / "x.mtx"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="not a complete Matrix Market file"):
+    with pytest.raises(ValueError, match="cannot be read as a Matrix Market file"):
         read_matrix(binary)
 
 
@@ -162,7 +162,7 @@ def test_missing_file_and_unknown_suffix(tmp_path):
 def test_object_arrays_are_refused_unread(tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, np.array([[None]], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match="not a complete .npy file of numbers"):
+    with pytest.raises(ValueError, match="cannot be read as a .npy file of numbers"):
         read_matrix(path)
 
 
@@ -226,7 +226,7 @@ def test_csv(tmp_path, matrix):
     np.testing.assert_array_equal(read_matrix(path), matrix)
     path.write_text("first, second\r\n1, 2.5\r\n-3e-4, inf\r\n", newline="")
     np.testing.assert_array_equal(read_matrix(path), [[1, 2.5], [-3e-4, np.inf]])
-    for text, message in (("", "holds no numbers"), ("1,2\n3\n", r"rows have \[1, 2\] numbers"), ("1,2\n3,x\n", "'x'")):
+    for text, message in (("", "holds no numbers"), ("1,2\n3\n", r"rows have 1 or 2 numbers"), ("1,2\n3,x\n", "'x'")):
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             read_matrix(path)
@@ -250,7 +250,7 @@ def test_a_damaged_sparse_matrix_is_one_line(tmp_path):
     path = tmp_path / "x.npz"
     good = sparse.csr_matrix(np.eye(3))
     np.savez(path, format=b"csr", shape=(3, 3), data=good.data, indices=good.indices + 100, indptr=good.indptr)
-    with pytest.raises(ValueError, match="not a complete .npz file"):
+    with pytest.raises(ValueError, match="cannot be read as a .npz file"):
         read_matrix(path)
 
 
@@ -310,7 +310,9 @@ def test_pt(tmp_path, matrix, torch):
     with pytest.raises(ValueError, match=r"holds 2 arrays, expected one: name one of layer.bias, layer.weight"):
         read_matrix(path)
     torch.loaded = RuntimeError("Weights only load failed:\nunsafe")
-    with pytest.raises(ValueError, match=r"not a complete .pt file of tensors \(Weights only load failed: unsafe\)"):
+    with pytest.raises(
+        ValueError, match=r"cannot be read as a .pt file of tensors \(Weights only load failed: unsafe\)"
+    ):
         read_matrix(path)
 
 

@@ -136,7 +136,7 @@ def test_advise_promotion(seed, said, capsys):
         np.save("a.npy", a)
         np.save("b.npy", b)
         assert main(["advise-promotion", "a.npy", "b.npy", *map(str, given)]) == 2
-        told = f"beyond {fmt}'s largest number" if finite else "a or b holds infinities or NaN, expected finite"
+        told = f", the largest number of {fmt};" if finite else "a or b holds infinities or NaN, expected finite"
         assert told in capsys.readouterr().err
         return
     text = said("advise-promotion", a, b, *given)

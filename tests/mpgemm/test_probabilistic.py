@@ -102,7 +102,7 @@ def test_what_has_no_such_bound():
             likely_bound(a, b, probability=probability)
     with pytest.raises(ValueError, match="only its deterministic bound is known"):
         likely_bound(a, b, None, "ozaki_int8", "a100")
-    with pytest.raises(ValueError, match="does not state its roundings one by one"):
+    with pytest.raises(ValueError, match="has no model of each single rounding"):
         likely_bound(a, b, None, "bf16", "wormhole")
 
 

@@ -232,12 +232,12 @@ def test_a_fixed_count_holds_the_bits_whatever_the_matrices_are():
     [
         (
             "ozaki_int8:slices=auto,bits=53",
-            "53 bits cannot be reached with FP32 output, which holds 24; use target=fp64, which holds 53",
+            "bits is 53, expected at most 24, the precision of FP32 output; use target=fp64, whose precision is 53 bits",
         ),
         ("ozaki_int8:slices=17", "slices is 17, expected an integer from 1 to 16"),
         ("ozaki_int8:slices=4,bits=20", "got bits without slices=auto"),
         ("ozaki2_int8:moduli=auto,mantissa_bits=40", "leave moduli out"),
-        ("ozaki_int8:mantissa_bits=50,most=3", "50 bits take more than 3 slices; allow 8"),
+        ("ozaki_int8:mantissa_bits=50,most=3", "50 bits need more than 3 slices; give most=8"),
         ("ozaki2_int8:mantissa_bits=100", "more than 20 moduli; the method has at most 20, so ask for fewer bits"),
         ("ozaki_int8:slices=auto,bits=54", "bits is 54, expected an integer from 1 to 53"),
     ],
@@ -277,11 +277,14 @@ def test_the_command_says_what_is_safe_and_what_one_fewer_loses(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--target 53 --output fp32", "the target is 53 bits, but FP32 output holds 24; ask for fewer bits"),
+        (
+            "--target 53 --output fp32",
+            "the target is 53 bits, expected at most 24, the precision of FP32 output; ask for fewer bits",
+        ),
         ("--target 0", "target is '0', expected fp64, fp32, relative, relative:BITS or a number"),
         (
             "--methods ootomo",
-            "has no number of slices or moduli to choose; expected ozaki_int8, ozaki2_int8, ozaki_fp8, ozaki2_fp8",
+            "does not use integer slices or residues, expected one of ozaki_int8, ozaki2_int8, ozaki_fp8, ozaki2_fp8",
         ),
         ("--engine h1000", "h1000"),
     ],

@@ -265,7 +265,7 @@ def test_programs_ask_for_it(faulty, ones):
 
 def test_what_has_no_bound_is_not_verified():
     unit = tcm.as_engine(lambda a, b, c: a @ b + c, a_format="fp32", d_format="fp32", k=4)
-    with pytest.raises(ValueError, match="verify: no bound is derived for .*; leave verify out"):
+    with pytest.raises(ValueError, match="got verify, but no bound is derived for .*; leave verify out"):
         mpgemm.recovered_gemm(np.ones((2, 4), np.float32), np.ones((4, 2), np.float32), None, "fp32", unit, verify=True)
 
 
@@ -323,8 +323,8 @@ def test_other_files_are_refused(tmp_path, capsys):
     facts = np.frombuffer(b'{"version": 99, "recipe": {}, "product": ""}', np.uint8)
     np.savez(tmp_path / "z.npz", a=np.eye(2), b=np.eye(2), computed=np.eye(2), facts=facts)
     for name, message in (
-        ("x", "not a file of a result"),
-        ("y", "cannot be read"),
+        ("x", "holds the arrays a, expected a, b, computed and facts"),
+        ("y", "is damaged (JSONDecodeError: "),
         ("z", "version 99"),
         ("none", "No such"),
     ):

@@ -162,14 +162,14 @@ def test_bad_input():
     d = H100.gemm(a, b)
     for options, text in (
         ({"c": np.zeros(48)}, r"c has shape \(48,\), expected \(48, 40\), \(40,\)"),
-        ({"epilogue": "mish"}, "must be one of relu"), ({"epilogue": "softcap"}, "softcap:C, a number above 0"),
-        ({"epilogue": "relu:2"}, "expected relu"), ({"epilogue": "residual"}, "needs residual="),
+        ({"epilogue": "mish"}, "expected names from relu"), ({"epilogue": "softcap"}, "softcap:C, a number above 0"),
+        ({"epilogue": "relu:2"}, "expected relu"), ({"epilogue": "residual"}, "expected residual= if and only if"),
         ({"residual": d}, "without an epilogue"), ({"epilogue": (np.sin, -1)}, "Lipschitz"),
         ({"epilogue": "relu+residual", "residual": d[:3]}, "residual has shape"), ({"rows": 0}, "at least 1"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=text):
             assert_gemm_close(d, a, b, engine="h100", **options)
-    with pytest.raises(TypeError, match="does not say how errors grow"):
+    with pytest.raises(TypeError, match="does not state how errors grow"):
         assert_gemm_close(d, a, b, engine="h100", epilogue=np.sin)
     with pytest.raises(TypeError, match="unknown option split: use one of splits"):
         assert_gemm_close(d, a, b, engine="h100", split=2)

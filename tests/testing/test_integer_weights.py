@@ -42,7 +42,7 @@ def test_scales_before_and_behind_the_product_are_right(dtype, weights, group):
 
 def test_weights_without_scales_are_refused():
     a, q, scale = operands(np.float16, ml_dtypes.int4, 64)
-    with pytest.raises(ValueError, match="groups of 64 or 128"):
+    with pytest.raises(ValueError, match="group of 64 or 128"):
         check_gemm(np.zeros((M, N), np.float16), a, q, engine="h100")
     with pytest.raises(TypeError, match="must be int8, uint8, int4 or uint4"):
         check_gemm(np.zeros((M, N), np.float16), a, q.astype(np.int32), engine="h100", scale_b=scale)

@@ -66,7 +66,7 @@ def test_bad_intervals():
     for every, options, message in (
         (48, {}, "multiple of 32"),
         (0, {}, "multiple"),
-        (64, {"k_order": "split_k:2"}, "if sums of parts of k are added outside of the unit, give splits"),
+        (64, {"k_order": "split_k:2"}, "give splits instead of promote_every"),
     ):
         with pytest.raises(ValueError, match=message):
             gemm_tolerance(HOPPER, a, b, promote_every=every, **options)
