@@ -44,7 +44,7 @@ def _of(arch: str) -> dict[str, Instruction]:
 
 
 def architectures() -> list[str]:
-    """Return the names of all architectures, in the order of the tables."""
+    """Return the names of all architectures, in the order of the catalogue."""
     return list(dict.fromkeys(arch for arch, _ in _catalogue()))
 
 
@@ -113,7 +113,8 @@ def get_instruction(arch: str, name: str | None = None) -> Instruction:
     arch : str
         Architecture such as "hopper", device such as "h100", or "arch:name".
     name : str, optional
-        Name from :func:`list_instructions`, or the spelling of PTX, SASS, AMD's compiler or x86's intrinsics, in any case.
+        Name from :func:`list_instructions`, or the instruction's name in PTX, SASS, AMD's compiler or x86's intrinsics, in
+        upper or lower case.
 
     Raises
     ------
@@ -270,8 +271,8 @@ def default_instruction(
 ) -> Instruction:
     """Return the instruction that a GEMM of these formats uses on an architecture or device.
 
-    For each path (mma, wgmma, tcgen05, mfma, ...) the instruction with the largest k is considered, plain
-    instructions before block-scaled instructions. WMMA is considered only if `path` names it.
+    It is the instruction with the largest k, without block scales and without `.satfinite`. WMMA is used only if `path` names
+    it, or if no other path (mma, wgmma, tcgen05, mfma, ...) has an instruction of these formats.
 
     Parameters
     ----------
@@ -282,14 +283,14 @@ def default_instruction(
     d_format : str
         Format of c and d.
     path : str, optional
-        Path of the instruction, which is needed if paths compute differently.
+        Path of the instruction; needed if instructions of different paths give different results.
     b_format : str or Format, optional
         Format of b.
 
     Raises
     ------
     ValueError
-        If there is no such instruction, or paths compute differently and none is given; the message lists the choices.
+        If there is no such instruction, or `path` is needed and not given; the message lists the choices.
     """
     a_format, b_format, d_format = (operand_format(fmt).name for fmt in (a_format, b_format or a_format, d_format))
     rows = [

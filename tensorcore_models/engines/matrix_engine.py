@@ -17,7 +17,7 @@ class MatrixEngine(Engine):
     Parameters
     ----------
     accumulator : Accumulator
-        Accumulator algorithm (positional).
+        Accumulator algorithm; the only positional argument.
     a_format, b_format, c_format, d_format : str or Format
         Formats of the operands and the result; c and d default to fp32, b to the format of a.
     k : int, optional

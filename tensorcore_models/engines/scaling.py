@@ -27,7 +27,7 @@ from ..formats.rounding import decode
 
 
 class ScaleRule(NamedTuple):
-    """`ScaleRule` says which elements of one operand share a scale, its format, and where it is applied.
+    """`ScaleRule` describes the scale factors of one operand: which elements share a factor, and where factors are applied.
 
     Attributes
     ----------
@@ -59,7 +59,10 @@ class ScaleRule(NamedTuple):
         return (across, along) if side == "a" else (along, across)
 
     def fits(self, side: str, size: int, k: int, shape: tuple[int, ...]) -> bool:
-        """Return whether factors of this shape fit the rule; one number, or one factor per row (column), may be flat."""
+        """Return whether factors of this shape fit the rule.
+
+        A single factor may also be a scalar, and one factor for each row (column) may also be a one-dimensional array.
+        """
         if shape == self.shape(side, size, k):
             return True
         if self.together is None and self.along is None:
@@ -109,8 +112,8 @@ class Scaling:
     sizes : tuple of int
         (m, k, n).
     first : {None, "a", "b"}
-        Operand whose factors per row or column are applied first; None means the operand that the unit's libraries scale first
-        (:meth:`on`).
+        Operand whose factors per row or column are applied first; None until :meth:`on` sets the operand that the libraries
+        of a unit scale first.
     """
 
     rule_a: ScaleRule
@@ -125,7 +128,7 @@ class Scaling:
     first: str | None = None
 
     def on(self, unit) -> "Scaling":
-        """Return a copy with `first` set for the libraries of this unit; a `first` that is set already is kept."""
+        """Return a copy whose `first` is the operand that this unit's libraries scale first; keep `first` if it is set."""
         return self if self.first else replace(self, first=FIRST_FACTOR.get(getattr(unit, "arch", ""), "a"))
 
     @property
@@ -145,7 +148,7 @@ class Scaling:
 
     @property
     def roundings(self) -> int:
-        """Return the number of FP32 roundings that applying the factors adds to a chain."""
+        """Return the number of further FP32 roundings that a result gets when the factors are applied to a chain's sum."""
         if self.applied == "end":
             return 2
         return 1 if self.applied == "block" else 2 * (self.whole_a != 1 or self.whole_b != 1)
@@ -248,13 +251,13 @@ def read_scales(
     unit : Engine, optional
         Unit that multiplies; by default the scales may be those of any unit.
     rules : (ScaleRule, ScaleRule), optional
-        Rules of A and of B; by default they are recognised, although some shapes fit several rules.
+        Rules of A and of B; by default the first rules that fit both operands.
 
     Raises
     ------
     ValueError
-        If only one of the scales is given, factors are NaN or infinite, encodings could be of two formats, a shape fits no
-        rule, or the two rules cannot be combined (the message lists the rules with their shapes).
+        If only one of the scales is given, a factor is NaN or infinite, a shape fits no rule, uint8 encodings could belong to
+        two formats, or the two rules cannot be combined (the message lists the rules with their shapes).
     """
     if scale_a is None and scale_b is None:
         return None

@@ -46,7 +46,9 @@ class Format:
     bias : int
         Exponent bias: a normal number is ``1.f * 2**(field - bias)``.
     specials : {"ieee", "fn", "fnuz", "finite", "scale", "tapered"}
-        Meaning of the encodings that are not finite numbers (see :data:`Specials` in the source).
+        Encodings that are not finite numbers. "ieee": the largest exponent field has infinities and NaN. "fn": only all ones
+        is NaN; no infinity. "fnuz": only the encoding of -0 is NaN; no infinity. "finite": none. "scale": only all ones is
+        NaN, and there is neither zero nor sign (ue8m0). "tapered": the widths of exponent and fraction depend on the number.
     signed : bool
         Whether there is a sign bit.
     padding_bits : int
@@ -108,7 +110,7 @@ class Format:
 
     @property
     def precision(self) -> int:
-        """Return the number of significand bits including the hidden bit (p in the papers)."""
+        """Return the number p of significand bits, including the hidden bit."""
         return self.fraction_bits + 1
 
     @cached_property

@@ -84,7 +84,10 @@ def split(
     subnormals: str = "keep",
     seed: int = 0,
 ) -> tuple[np.ndarray, ...]:
-    """Return values split into words of a format, as the module's docstring defines.
+    """Return values split into words of a format.
+
+    Word j is the residual r_j times ``2**s_j``, rounded to `fmt`. r_0 is x, and r_(j+1) = r_j - word_j 2**-s_j is computed by
+    one subtraction in the type of x (float32 or float64). The module's docstring has the rules for overflow, NaN and zeros.
 
     Parameters
     ----------
