@@ -243,8 +243,8 @@ def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
     near = difflib.get_close_matches(words[0].lower(), known, 3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else "."
     raise ValueError(
-        f"unknown name {words[0]!r}{hint} Known are devices (mpgemm models --devices), formats (fp16, fp8, ...) and "
-        "instructions as PTX, SASS and AMD spell them"
+        f"unknown name {words[0]!r}{hint} Expected a device (mpgemm models --devices), a format (fp16, fp8, ...) or an "
+        "instruction as PTX, SASS or AMD spells it"
     )
 
 
@@ -308,13 +308,15 @@ def default_instruction(
         if path not in best:
             named = ", ".join(map(repr, sorted(best)))
             raise ValueError(
-                f"{arch} has no {a_format} x {b_format} to {d_format} on path {path!r}: choose one of {named}"
+                f"{arch} has no instruction for {a_format} x {b_format} to {d_format} on path {path!r}: choose one of {named}"
             )
         return best[path]
     usual = {name: row for name, row in best.items() if name != "wmma"} or best
     if not usual:
         formats = sorted({f"{r.a_format} to {r.d_format}" for r in list_instructions(arch)})
-        raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format}: choose one of {', '.join(formats)}")
+        raise ValueError(
+            f"{arch} has no instruction for {a_format} x {b_format} to {d_format}: choose one of {', '.join(formats)}"
+        )
     if len({row.accumulator for row in usual.values()}) > 1:
         named = ", ".join(f"path={name!r} ({row.name})" for name, row in usual.items())
         raise SeveralPaths(f"{a_format} to {d_format} on {arch} is computed differently by path: choose {named}")

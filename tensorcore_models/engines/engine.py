@@ -300,8 +300,8 @@ class Engine(abc.ABC):
         """
         scale = checked_integer(scale, "the scale of the accumulator input")
         if not 0 <= scale <= self.largest_input_scale:
-            takes = f"0 to {self.largest_input_scale}" if self.largest_input_scale else "none"
-            raise ValueError(f"input_scale is {scale}, but {self.label} allows {takes}")
+            takes = f"0 to {self.largest_input_scale}" if self.largest_input_scale else "0, because it cannot scale c"
+            raise ValueError(f"input_scale is {scale}, expected for {self.label} {takes}")
         return c if scale == 0 else scale_cut(c, -scale, self.formats[2])
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
@@ -316,13 +316,15 @@ class Engine(abc.ABC):
         formats = self.formats
         a, b = check_bits(a, formats[0], "a", 2), check_bits(b, formats[1], "b", 2)
         if a.shape[1] != b.shape[0]:
-            raise ValueError(f"a is {a.shape} and b is {b.shape}, expected as many columns of a as rows of b")
+            raise ValueError(f"a has shape {a.shape} and b {b.shape}, expected as many columns of a as rows of b")
         shape = (a.shape[0], b.shape[1])
         if c is None:
             return a, b, _zeros(shape, formats[2].container)
         c = check_bits(c, formats[2], "c", 2)
         if c.shape != shape:
-            raise ValueError(f"c is {c.shape}, expected {shape} from a {a.shape} and b {b.shape}")
+            raise ValueError(
+                f"c has shape {c.shape}, expected {shape} for a of shape {a.shape} and b of shape {b.shape}"
+            )
         return a, b, c
 
     def check_scales(self, a_shape, b_shape, scale_a, scale_b):
@@ -336,12 +338,14 @@ class Engine(abc.ABC):
         if self.scale_format is None:
             if scale_a is not None or scale_b is not None:
                 raise ValueError(
-                    f"{self.label} has no block scales, got scale_a or scale_b: use gemm, which applies scales of values"
+                    f"got scale_a or scale_b, but {self.label} has no block scales: leave them out, or use gemm, which applies "
+                    "other scales outside the unit"
                 )
             return None, None
         if scale_a is None or scale_b is None:
             raise ValueError(
-                f"{self.label} needs scale_a and scale_b, one {self.scale_format} scale per {self.block_size} products"
+                f"{'scale_a' if scale_a is None else 'scale_b'} is missing: {self.label} needs scale_a and scale_b, each with "
+                f"one {self.scale_format} scale for {self.block_size} products"
             )
         fmt = get_format(self.scale_format)
         # The top bit of a ue4m3 scale is stored and ignored (xie-mma-sim, section IV-E, step 0).
@@ -354,7 +358,7 @@ class Engine(abc.ABC):
         ):
             if scale.shape != expected:
                 raise ValueError(
-                    f"{name} is {scale.shape}, expected {expected}, which is one scale for {self.block_size} products"
+                    f"{name} has shape {scale.shape}, expected {expected}: one scale for {self.block_size} products"
                 )
         return scale_a, scale_b
 
@@ -406,7 +410,8 @@ class Engine(abc.ABC):
                 return self._padded(a, b, zero, scale_a, scale_b, pieces)
             if scale_a is not None:
                 raise ValueError(
-                    f"{self.label} has block scales, so pieces of a chain cannot share a k step: use another order"
+                    f"got a chain with joined=True, but {self.label} has block scales, which need pieces that start on a k "
+                    "step: use joined=False"
                 )
             index = np.concatenate([np.arange(p.start, p.stop, p.step) for p in pieces])
             return self._padded(a[:, index], b[index], zero, None, None, [range(len(index))])
@@ -445,7 +450,7 @@ class Engine(abc.ABC):
     def _promoted(self, a, b, c, scale_a, scale_b, order, every, rounding):
         if order is not None:
             raise ValueError(
-                "got promote_every with another k_order than 'sequential': leave promote_every or k_order out"
+                f"got promote_every={every!r} and a k_order other than 'sequential': leave one of the two out"
             )
         if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1 or every % self.k:
             raise ValueError(f"promote_every is {every!r}, expected a positive multiple of the k step {self.k}")

@@ -93,7 +93,8 @@ class Instruction(MatrixEngine):
             raise ValueError(f"{self}: source is empty, expected the publication of the arithmetic")
         if self.published == (self.evidence == "arithmetic not public"):
             raise ValueError(
-                f"{self}: evidence {self.evidence!r} cannot be combined with {type(self.accumulator).__name__}"
+                f"{self}: evidence is {self.evidence!r} and accumulator a {type(self.accumulator).__name__}, expected evidence "
+                "'arithmetic not public' if the accumulator is Unpublished, and only then"
             )
         super().__post_init__()
         if min(self.m, self.n, self.blocks) < 1:
@@ -251,7 +252,9 @@ class Instruction(MatrixEngine):
     def _require_public(self) -> None:
         """Raise ValueError if the arithmetic is not public."""
         if not self.published:
-            raise ValueError(f"{self} cannot be computed, because its arithmetic is not public ({self.source})")
+            raise ValueError(
+                f"{self} cannot be computed, because its arithmetic is not public ({self.source}): choose another instruction"
+            )
 
 
 def _spell(values: tuple[int, ...]) -> str:

@@ -65,10 +65,13 @@ class MatrixEngine(Engine):
             if value < least:
                 raise ValueError(f"{field} is {value}, expected at least {least}")
         if (self.scale_format is None) != (self.block_size is None):
-            raise ValueError("only one of scale_format and block_size is given: give both, or neither")
+            raise ValueError(
+                f"scale_format is {self.scale_format} and block_size is {self.block_size}: give both, or neither"
+            )
         if self.scale_format is not None and not self.accumulator.takes_scales:
             raise ValueError(
-                f"{type(self.accumulator).__name__} takes no block scales: use FusedDotAdd, ParametricDotAdd, GroupDotFusedSum"
+                f"got scale_format {self.scale_format}, but {type(self.accumulator).__name__} takes no block scales: leave "
+                "scale_format out, or use FusedDotAdd, ParametricDotAdd or GroupDotFusedSum"
             )
         self.accumulator.check_formats(self.formats, self.block_size)
 

@@ -262,7 +262,10 @@ def read_scales(
     if scale_a is None and scale_b is None:
         return None
     if scale_a is None or scale_b is None:
-        raise ValueError("only one of scale_a and scale_b is given: give both, with 1.0 for an operand without a scale")
+        given = "scale_a" if scale_b is None else "scale_b"
+        raise ValueError(
+            f"only one of scale_a and scale_b is given ({given}): give both, with 1.0 for an operand without a scale"
+        )
     (a, whole_a), (b, whole_b) = (_parts(x, name) for x, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
     known = RULES if unit is None else _rules_of(unit)
     tried = (known, known) if rules is None else tuple([rule] for rule in rules)
@@ -285,13 +288,15 @@ def read_scales(
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:
         raise ValueError(
-            f"scale_a and scale_b are uint8 encodings of {' or '.join(sorted(formats))}: give values, or arrays of that type"
+            f"scale_a and scale_b are uint8 encodings that could be of {' or '.join(sorted(formats))}: give their values, or "
+            "arrays of ml_dtypes' float8_e4m3fn (ue4m3) or float8_e8m0fnu (ue8m0)"
         )
     rule_a, rule_b = pairs[0]
     whole = whole_a != 1 or whole_b != 1
     if whole and rule_a.applied != "product":
         raise ValueError(
-            f"a further factor needs a unit's block scales (nvfp4, mx), got {rule_a.name}: multiply the factor into the scales"
+            f"got a pair (scales, factor) with scales {rule_a.name}, expected block scales of a unit (mx, nvfp4): multiply the "
+            "factor into the scales"
         )
     read = [_values(x, r, name) for x, r, name in ((a, rule_a, "scale_a"), (b, rule_b, "scale_b"))]
     shaped = [
@@ -308,7 +313,7 @@ def _parts(given, name: str) -> tuple[np.ndarray, float]:
         given, factor = given[0], as_array(given[1], name)
         if factor.size != 1:
             raise ValueError(
-                f"{name} is a pair (block scales, factor), but the factor has shape {factor.shape}, expected ()"
+                f"{name} is a pair (block scales, factor), but the factor has shape {factor.shape}, expected one number"
             )
         whole = float(np.float32(factor.reshape(())))
         if not np.isfinite(whole):

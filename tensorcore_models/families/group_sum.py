@@ -64,8 +64,8 @@ class GroupDotFusedSum(AlignedSum):
         super().check_formats(formats, block_size)
         if block_size and block_size % self.group:
             raise ValueError(
-                f"a scale for {block_size} products cuts through groups of {self.group}: "
-                "choose a block_size that is a multiple of the group"
+                f"block_size is {block_size}, expected a multiple of the {self.group} products of a group, so that a group has "
+                "one scale"
             )
 
     def interchangeable(self, length):
@@ -156,8 +156,8 @@ class GroupDotFusedSum(AlignedSum):
         scales = errors.block_scales(unit)
         if scales is not None and scales.size % self.group:
             raise ValueError(
-                f"{unit.label}: a scale for {scales.size} products cuts through groups of {self.group}: choose a block size "
-                "that is a multiple of the group"
+                f"{unit.label}: block_size is {scales.size}, expected a multiple of the {self.group} products of a group, so "
+                "that a group has one scale"
             )
         groups = facts.groups or self.group_facts_of_formats(unit)
         count = self.terms // self.group

@@ -88,13 +88,18 @@ class Format:
                 f"fraction together at most 63 bits, and the bias {self.bias} at most 2**31 in magnitude"
             )
         if self.specials == "scale" and (self.signed or self.fraction_bits):
-            raise ValueError(f"format {self.name!r}: a scale format must have signed=False and fraction_bits=0")
+            raise ValueError(
+                f"format {self.name!r}: signed is {self.signed} and fraction_bits is {self.fraction_bits}, "
+                "expected False and 0 with specials 'scale'"
+            )
         if self.specials == "fnuz" and not self.signed:
-            raise ValueError(f"format {self.name!r}: fnuz needs signed=True, because its NaN is the encoding of -0")
+            raise ValueError(
+                f"format {self.name!r}: signed is False, expected True with specials 'fnuz', whose NaN is the encoding of -0"
+            )
         if self.specials == "ieee" and (self.exponent_bits < 2 or self.fraction_bits < 1):
             raise ValueError(
-                f"format {self.name!r}: ieee needs at least two exponent bits and one fraction bit, got "
-                f"{self.exponent_bits} and {self.fraction_bits}"
+                f"format {self.name!r}: exponent_bits is {self.exponent_bits} and fraction_bits is {self.fraction_bits}, "
+                "expected at least 2 and 1 with specials 'ieee'"
             )
 
     @property

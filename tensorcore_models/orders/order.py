@@ -163,7 +163,7 @@ def uncovered(order: Order, k: int) -> np.ndarray:
     pieces = [piece for chain in leaves(order) for piece in chain.pieces]
     beyond = [piece for piece in pieces if piece[-1] >= k]
     if beyond:
-        raise ValueError(f"k is {k}, but the order takes values up to {beyond[0][-1]}: make an order for this k")
+        raise ValueError(f"the order takes k up to {beyond[0][-1]}, expected k below {k}: make an order for this k")
     taken = np.zeros(k, np.int64)
     for piece in pieces:
         taken[piece.start : piece.stop : piece.step] += 1
@@ -263,8 +263,8 @@ def _through(bits: np.ndarray, result: Format | IntegerFormat, name: str) -> np.
     """Return encodings rounded to the format `name` and back, which is exact."""
     if name == OUTPUT:
         raise ValueError(
-            "the order rounds to the output format, which is not known: name the format by with_output or "
-            "Recipe.gemm_bits(out_format=...)"
+            "the order rounds to the output format, which is not known: replace the order by with_output(order, format), or "
+            "call Recipe.gemm_bits with out_format"
         )
     narrow = get_format(name)
     if narrow == result:

@@ -378,9 +378,7 @@ class IntegerPhases(_Phases):
         super().check_formats(formats, block_size)
         if [fmt.name for fmt in formats] != ["s8", "s8", "s32", "s32"]:
             got = ", ".join(fmt.name for fmt in formats)
-            raise ValueError(
-                f"IntegerPhases multiplies s8 by s8 into s32 (s8, s8, s32, s32), got {got}: choose these formats"
-            )
+            raise ValueError(f"IntegerPhases got the formats {got} of a, b, c and d, expected s8, s8, s32, s32")
 
     def pass_bits(self, p):
         """Return exact sums of 16 products of parts, each added to the sum with saturation."""

@@ -371,6 +371,6 @@ def as_parametric(spec: Accumulator) -> ParametricDotAdd:
     found: Any = spec.parametric()
     if found is None:
         raise TypeError(
-            f"{type(spec).__name__} is not a point of the parametric space: give a FusedDotAdd or a ParametricDotAdd"
+            f"no ParametricDotAdd computes the results of {type(spec).__name__}: give a FusedDotAdd or a ParametricDotAdd"
         )
     return found
