@@ -73,7 +73,7 @@ class Pass:
     def draw(self) -> int:
         """Return the random integer of a stochastic rounding.
 
-        In pass 0 it is the integer that :func:`tensorcore_models.encode` uses.
+        In pass 0 it is the integer that :func:`tensorcore_models.encode` uses for the same seed and element.
         """
         key = self.spec.key
         return 0 if key is None else stochastic_draw(key, self.index << 32 | self.element)

@@ -72,7 +72,8 @@ def canonical_device(name: str) -> str:
         near = difflib.get_close_matches(name.lower(), [*known, *DEVICES], 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "."
         raise ValueError(
-            f"unknown architecture {name!r}{hint} Architectures: {', '.join(known)}. Devices: {', '.join(DEVICES)}"
+            f"unknown architecture {name!r}{hint} Expected an architecture ({', '.join(known)}) or a device "
+            f"({', '.join(DEVICES)})"
         )
     return found
 

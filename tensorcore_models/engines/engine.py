@@ -199,7 +199,7 @@ class Engine(abc.ABC):
         Returns
         -------
         ndarray
-            Result of shape (m, n) in the natural type of the output format (float32 if the format has none).
+            Result of shape (m, n) in the numpy or ml_dtypes type of the output format (float32 if it has none).
 
         Raises
         ------

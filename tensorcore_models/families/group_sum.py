@@ -69,7 +69,7 @@ class GroupDotFusedSum(AlignedSum):
             )
 
     def interchangeable(self, length):
-        """Return the products of each group as one set, because their sum is exact."""
+        """Return the products of each group as interchangeable, because their sum is exact."""
         return tuple(tuple(range(i, min(i + self.group, length))) for i in range(0, length, self.group))
 
     def pass_bits(self, p):

@@ -26,7 +26,9 @@ from .fused.search import FIELDS as PARAMETRIC
 
 @dataclass(frozen=True)
 class InterleavedDotAdd(Accumulator):
-    """`InterleavedDotAdd` chains fused dot-adds (FDA) over interleaved groups of k, as Hopper's and Blackwell's fp8 `mma.sync`.
+    """`InterleavedDotAdd` chains fused dot-adds (FDA) over interleaved groups of k.
+
+    Hopper's and Blackwell's fp8 `mma.sync` computes this sum.
 
     The groups are G_j = {k : (k // run) mod groups = j}, in the order of `group_order`. The sum is
     ``s = FDA(0, G_0); s = FDA(s, G_1); ...; d = RNE(s + c)``. Every step is rounded to the output format. Source:
@@ -97,7 +99,7 @@ class InterleavedDotAdd(Accumulator):
         return [g[i : i + self.dot.terms] for g in members for i in range(0, len(g), self.dot.terms)]
 
     def interchangeable(self, length):
-        """Return the products of each fused operation as one set."""
+        """Return the products of each fused operation as interchangeable."""
         return tuple(tuple(part) for part in self._parts(length))
 
     def pass_bits(self, p):

@@ -68,7 +68,7 @@ class GroupPairwiseSum(Accumulator):
         return 1 if self.terms is None else self.terms // self.group
 
     def interchangeable(self, length):
-        """Return the pairs of products that are added to each other, whose members may change places."""
+        """Return the two products of each pair that is added first as interchangeable."""
         return tuple(tuple(range(i, min(i + min(self.group, 2), length))) for i in range(0, length, min(self.group, 2)))
 
     def pass_bits(self, p):

@@ -29,7 +29,7 @@ class PairRoundOddSum(Accumulator):
         return 2
 
     def interchangeable(self, length):
-        """Return the two products of a pair as one set, because they are added to each other first."""
+        """Return the two products of a pair as interchangeable, because they are added to each other first."""
         return ((0, 1), *((i,) for i in range(2, length))) if length > 1 else super().interchangeable(length)
 
     def pass_bits(self, p):

@@ -65,7 +65,7 @@ class ScaledDotAdd(Accumulator):
         return dataclasses.replace(fmt, bias=fmt.bias + self.scale) if self.scale else fmt
 
     def interchangeable(self, length):
-        """Return one set of all products, because their sum is exact."""
+        """Return all products as interchangeable, because their sum is exact."""
         return self.exact.interchangeable(length)
 
     def pass_bits(self, p):

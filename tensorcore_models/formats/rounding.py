@@ -406,7 +406,7 @@ def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
 def _decode_to_format(codes: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
     wanted = format_of_dtype(dtype)
     if wanted is None:
-        raise TypeError(f"dtype is {dtype}, expected a floating-point type with a format (float64, float32, ml_dtypes)")
+        raise TypeError(f"dtype is {dtype}, expected float64, float32, float16 or a floating-point type of ml_dtypes")
     if wanted == fmt:
         return codes.view(dtype)
     values = decode(codes, fmt, np.float64)

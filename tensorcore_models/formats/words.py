@@ -99,8 +99,8 @@ def split(
     words : int
         Number of words, at least 1.
     scale_exponent : int or sequence of int
-        Exponent s_b of eq. 7 of Xue et al. (arXiv:2507.23387v4), or the exponent s_j of each word
-        (:func:`word_scale_exponents`).
+        Exponents s_j, one for each word. An int s stands for s_j = j s; with two words, s is s_b in eq. 7 of Xue et al.
+        (arXiv:2507.23387v4).
     rounding, nan, subnormals, seed
         See :func:`tensorcore_models.encode`; stochastic rounding of word j uses the seed ``seed + j``.
     overflow : {"inf", "saturate"}
@@ -111,14 +111,14 @@ def split(
     Returns
     -------
     tuple of numpy.ndarray
-        Words in the shape of `x`, in the natural type of `fmt` (ml_dtypes for bf16 and fp8; float32 for tf32) or, with `bits`,
-        in its container type.
+        Words in the shape of `x`: values in the numpy or ml_dtypes type of `fmt` (float32 for tf32), or, with `bits`,
+        encodings in its container type.
 
     Raises
     ------
     ValueError
         If a name is unknown, `words` is below 1, the number of exponents is wrong, a word has no encoding, or
-        `fmt` has no natural type and `bits` is false.
+        `fmt` has no numpy or ml_dtypes type and `bits` is false.
     TypeError
         If `x` is not an array of real numbers.
 
@@ -324,8 +324,8 @@ def bits_kept(
 
     With the exponent E of x and err = x - sum of the words, the number is ``-log2(|err| / 2**E) - 1``: b bits are kept if the
     error is at most half the value of the b-th bit after the leading bit. The number is at least 0 and at most the number of
-    fraction bits of the source type (23 or 52), which an exact sum has. This is the measure of figure 2(b) of Xue et al.
-    (arXiv:2507.23387v4), which is 22 for the two-word split if no word under- or overflows.
+    fraction bits of the source type (23 or 52), the value for an exact sum. Figure 2(b) of Xue et al.
+    (arXiv:2507.23387v4) shows this measure; for the two-word split it is 22 if no word under- or overflows.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class FusedSum(AlignedSum):
         return self.pass_bits(p)
 
     def interchangeable(self, length):
-        """Return one set of all products, or two sets where even and odd k are summed separately."""
+        """Return all products as interchangeable; where even and odd k are summed separately, only within these two sets."""
         if self.normalise_each_add or self.alignment == "pairwise":
             return super().interchangeable(length)
         steps = 2 if self.alignment == "odd_even" else 1

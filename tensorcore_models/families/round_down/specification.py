@@ -93,7 +93,7 @@ class FusedDotRoundDownAdd(AlignedSum):
             check_deterministic(self, name)
 
     def interchangeable(self, length):
-        """Return the products of each parity group as one set, because truncated products are added exactly."""
+        """Return the products of each separately summed group as interchangeable: truncated products are added exactly."""
         return tuple(
             places for i in range(self.parity_groups) if (places := tuple(range(i, length, self.parity_groups)))
         )
