@@ -345,7 +345,8 @@ def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
     array = np.asarray(bits)
     if array.dtype.kind not in "iu":
         raise TypeError(
-            f"expected integer encodings, got dtype {array.dtype}: for values use encode, for bits .view({fmt.container})"
+            f"expected integer encodings, got dtype {array.dtype}: encode values by encode, or view their bits by "
+            f".view({fmt.container})"
         )
     if array.dtype.newbyteorder("=") != fmt.container:
         wrong = (array < 0) | (array > (1 << fmt.bits) - 1)

@@ -80,7 +80,7 @@ cdef int _fill(char *memory, const mpg_member *member, values) except -1:
                 _fill(place, mpg_members_of(member.kind), value)
         member += 1
     if left:
-        raise ValueError(f"unknown plan fields: {', '.join(left)} (expected members of mpg_plan in generic_plan.h)")
+        raise ValueError(f"unknown plan fields {', '.join(left)}, expected members of mpg_plan in generic_plan.h")
     return 0
 
 

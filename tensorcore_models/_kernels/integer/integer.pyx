@@ -59,7 +59,7 @@ def integer(a, b, int64_t k, int32_t[:, ::1] d, dict task, int level, int thread
     if job.task.terms < 2 or job.task.terms % 2 or length % 2 or (0 < length < total and length % job.task.terms):
         raise ValueError(
             f"got slices of {length} products and operations of {job.task.terms} products for k = {k}, expected even numbers, "
-            "and slices of a multiple of an operation or of all k"
+            "and slices that hold whole operations or all of k"
         )
     job.drive.m, job.drive.n, job.drive.d, job.drive.redo = m, n, &d[0, 0], NULL
     job.drive.level, job.drive.total = level, total
