@@ -274,7 +274,7 @@ class Accumulator:
                 )
 
     def operand_format(self, fmt: AnyFormat, side: int) -> AnyFormat:
-        """Return the format as which the unit reads `fmt` operands of a (side 0) or b (side 1); `fmt` without an edge rule."""
+        """Return the format as which the unit reads operands of a (side 0) or b (side 1); by default `fmt`."""
         return fmt
 
     # -- steps -----------------------------------------------------------------------------------------------------------
