@@ -91,7 +91,7 @@ def test_residues_are_three_texts_and_are_checked(triton, tmp_path, capsys):
             "CDNA4 has no xf32 instructions. Take another method (gfx950 runs ootomo",
         ),
         (["sgemm_cube", "--target", "sm_100", "--tile", "128", "64", "32", "4", "2"], "give 1 stage for this method"),
-        (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70'; known: sm_80"),
+        (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70', expected one of sm_80"),
         (["ozaki_int8", "--target", "sm_90"], "has no kernel, expected one of ootomo_tf32"),
         (
             ["ootomo:restart_every=48", "--target", "sm_90"],
