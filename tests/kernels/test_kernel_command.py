@@ -143,7 +143,9 @@ def test_a_grid_that_no_device_has_is_refused():
         ).grid
 
     assert grid(64 * most) == most
-    with pytest.raises(ValueError, match="split_operands has a grid of 2147483648 programs, expected at most 2147483647"):
+    with pytest.raises(
+        ValueError, match="split_operands has a grid of 2147483648 programs, expected at most 2147483647"
+    ):
         grid(64 * most + 64)
 
 
