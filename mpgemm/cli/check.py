@@ -43,17 +43,25 @@ EXAMPLES = (
         "grouped.npy A.npy experts.npy --ends 3 5 8",
         "a grouped product: three experts, whose rows of A end before rows 3, 5 and 8",
     ),
+    ("recovered.npy X.npy Y.npy --method sgemm_cube", "a kernel that recovers FP32 from FP16 words on an Ascend 910A"),
     ("attended.npy --attention Q.npy K.npy V.npy --causal", "an attention kernel"),
     (
         "q.npy QA.npy QB.npy --scale-a 0.1 --scale-b 0.2 --scale-out 8 --zero-a 3",
         "integers with a zero point, requantised",
     ),
 )
+DEFAULT_ENGINE = "h100"
 #: Options of products that have no effect on attention.
 _OF_PRODUCTS = (
     "--c", "--epilogue", "--residual", "--alpha", "--beta", "--input-rounding", "--scale-a", "--scale-b", "--splits",
     "--k-order", "--promote-every",
     "--zero-a", "--zero-b", "--zero-out", "--scale-out", "--ends",
+)  # fmt: skip
+
+#: Options of plain products that have no meaning for a recovery method.
+_OF_PLAIN_PRODUCTS = (
+    "--operands", "--input-rounding", "--scale-a", "--scale-b", "--splits", "--k-order", "--promote-every", "--alpha", "--beta",
+    "--ends", "--zero-a", "--zero-b", "--zero-out", "--scale-out",
 )  # fmt: skip
 
 
@@ -63,7 +71,12 @@ def add_arguments(parser: Parser) -> None:
     add("out", metavar="OUT", help="the kernel's result: a file, or FILE:TENSOR of .npz, .safetensors, .pt")
     for name in "ab":
         add(name, nargs="?", metavar=name.upper(), help=f"matrix file: {name.upper()}")
-    add("--engine", default="h100", help="device (h100), path (h100/mma) or arch:name (default h100)")
+    add("--engine", help="device (h100), path (h100/mma) or arch:name (default h100; with --method, the method's own)")
+    add(
+        "--method",
+        metavar="NAME",
+        help="recovery method that the kernel computes from FP32 or FP64 operands, such as sgemm_cube or sgemm_cube:terms=4",
+    )
     add(
         "--operands",
         dest="format",
@@ -99,8 +112,9 @@ def add_arguments(parser: Parser) -> None:
     )
     add_scale_arguments(parser)
     add_order_arguments(parser)
-    add_attention_arguments(parser, ("a", "b", *_OF_PRODUCTS))
+    add_attention_arguments(parser, ("a", "b", "--method", *_OF_PRODUCTS))
     parser.goes_without(("--zero-a", "--zero-b", "--zero-out", "--scale-out"), ("--ends",))
+    parser.goes_without(_OF_PLAIN_PRODUCTS, ("--method",), "recovery methods")
     integers = parser.add_argument_group("outputs of integers")
     add = integers.add_argument
     for name in ("zero-a", "zero-b", "zero-out"):
@@ -194,7 +208,7 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
     if args.ends is not None:
         return check_grouped(out, a, b, args.ends, c, **options, rows=args.rows)
     zeros = {"zero_a": args.zero_a, "zero_b": args.zero_b, "zero_out": args.zero_out, "scale_out": args.scale_out}
-    return check_gemm(out, a, b, c, **options, rows=args.rows, **zeros)
+    return check_gemm(out, a, b, c, **options, method=args.method, rows=args.rows, **zeros)
 
 
 def _stored_formats(args: argparse.Namespace) -> tuple[str | None, str | None]:
@@ -218,15 +232,20 @@ def _engine_of(args: argparse.Namespace):
     """Return the unit that --engine names; --operands chooses it where the type of the arrays does not determine the format."""
     from mpgemm.recovery.engines import plain_engine
 
+    if args.method is not None:
+        return args.engine
     narrowed = args.format is not None and _stored_formats(args) == (None, None)
-    return plain_engine(args.engine, args.format) if narrowed and ":" not in args.engine else args.engine
+    engine = args.engine or DEFAULT_ENGINE
+    return plain_engine(engine, args.format) if narrowed and ":" not in engine else engine
 
 
 def _attention(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
     from mpgemm.testing.attention import check_attention
 
     q, k, v = (file_values(path, args.format, "operands") for path in args.attention)
-    return check_attention(out, q, k, v, engine=args.engine, **attention_options(args), rows=args.rows)
+    return check_attention(
+        out, q, k, v, engine=args.engine or DEFAULT_ENGINE, **attention_options(args), rows=args.rows
+    )
 
 
 def _plotted(found: KernelCheck, shape: tuple[int, ...], path: str) -> list[str]:
@@ -266,7 +285,7 @@ def _allowed(args: argparse.Namespace, found: KernelCheck) -> list[str]:
         known = allowed.engine.a_format == "tf32" and bool(owners)
         rounded = f"; operands rounded {'; '.join(owners) if known else args.input_rounding}"
     scales = "" if allowed.scaling is None else f"; scales: {allowed.scaling.in_words()}"
-    what = f"passes: {found.summary}, {allowed.order.in_words()}"
+    what = f"passes: {found.summary}, {allowed.order_in_words}"
     lines = [f"{what}: {kind}; {allowed.vacuity.verdict}{scales}{rounded}"]
     missed = missed_faults(allowed)
     if missed is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
+from mpgemm.recovery.method import products_below
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.parts import parts_of
 from mpgemm.recovery.word_run import CubeRun, WordRun, WordStore
@@ -16,6 +17,9 @@ from tensorcore_models.formats.rounding import source_array
 if TYPE_CHECKING:
     from mpgemm.recovery.integer_run import IntegerRun
     from mpgemm.recovery.own_run import OwnRun
+
+#: Products of words that :func:`ascend.cube_gemm` computes.
+_OF_CUBE = (products_below(2, 1), products_below(2))
 
 
 def prepare(
@@ -56,7 +60,7 @@ def prepare(
         from mpgemm.recovery.integer_run import IntegerRun
 
         return IntegerRun(row, engine, a, b, c, count)
-    if row.name == "sgemm_cube" and getattr(engine, "path", None) == "cube":
+    if row.name == "sgemm_cube" and row.products in _OF_CUBE and getattr(engine, "path", None) == "cube":
         return CubeRun(row, engine, a, b, c, overflow)
     return WordRun(row, engine, a, b, c, overflow, store)
 

@@ -17,8 +17,7 @@ from mpgemm.testing.attention_casts import explain_weight
 from mpgemm.testing.attention_faults import explain
 from mpgemm.testing.attention_layouts import AttentionHead, heads_of
 from mpgemm.testing.attention_weights import held_weight
-from mpgemm.testing.call import format_of_result, sampled_rows
-from mpgemm.testing.case import kernel_engine
+from mpgemm.testing.call import format_of_result, kernel_engine, sampled_rows
 from mpgemm.testing.check import KernelCheck, failed, looked_at, right_elements_in_words, with_narrower_format
 from mpgemm.testing.diagnosis.places import place_of
 from tensorcore_models.engines.engine import Engine

@@ -6,7 +6,11 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.populations import evenly
-from tensorcore_models.formats import Format, get_format
+from mpgemm.frameworks.multiplier import Multiplier
+from mpgemm.recovery.engines import scaled_engine
+from tensorcore_models.engines.engine import Engine
+from tensorcore_models.engines.scaling import Scaling
+from tensorcore_models.formats import Format, IntegerFormat, get_format
 from tensorcore_models.formats.rounding import round_to
 from tensorcore_models.formats.tf32_roundings import tf32_owners
 
@@ -95,3 +99,21 @@ def sampled_rows(m: int, rows: int | None) -> np.ndarray | None:
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
     return None if rows >= m else evenly(m, int(rows))
+
+
+def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: Scaling | None = None) -> Engine:
+    """Return the engine of a name for operands of these types, with block scales if the unit multiplies them in."""
+    target = Multiplier(engine)
+    if target.engine is not None:
+        return target.engine
+    formats = [INTEGERS.get(x.dtype.name) or tcm.format_of_dtype(x.dtype) for x in (a, b)]
+    if None in formats:
+        raise TypeError(
+            f"a is {a.dtype} and b is {b.dtype}, expected formats of a matrix unit: convert a and b, or name an instruction "
+            "'arch:name'"
+        )
+    names = [fmt.name for fmt in formats if fmt is not None]
+    if scaling is not None and scaling.applied == "product":
+        rule = scaling.rule_a
+        return scaled_engine(target.device, names[0], names[1], rule.format, rule.along or 1, target.path)
+    return target.engine_for(*names, *(["s32"] if isinstance(formats[0], IntegerFormat) else []))

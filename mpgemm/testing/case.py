@@ -18,8 +18,8 @@ from mpgemm.exact.blocks import ExactBlocks, sums_are_exact
 from mpgemm.exact.product import ExactResult
 from mpgemm.frameworks.multiplier import Multiplier
 from mpgemm.inputs.sizes import check_shapes
-from mpgemm.recovery.engines import scaled_engine
-from mpgemm.testing.call import INTEGERS, KernelEnds, check_tf32, ends_of, integer_weights, sampled_rows
+from mpgemm.recovery.methods import RecoveryMethod, list_methods
+from mpgemm.testing.call import KernelEnds, check_tf32, ends_of, integer_weights, kernel_engine, sampled_rows
 from mpgemm.testing.epilogues import KernelEpilogue, broadcast, epilogue_of
 from mpgemm.testing.sampled import KernelStatistics, powerless, statistics_of
 from mpgemm.testing.tolerance_result import Vacuity, check_tolerance
@@ -75,6 +75,23 @@ class KernelCase:
     lines: np.ndarray | None = None
     ends: KernelEnds | None = None
     dequantised: Format | None = None
+
+    @property
+    def label(self) -> str:
+        """Return the name of what computes the sums."""
+        return self.engine.label
+
+    @property
+    def order_in_words(self) -> str:
+        """Return the allowed orders of additions in words."""
+        return self.order.in_words()
+
+    @property
+    def attributed(self) -> tuple[RecoveryMethod | str, Engine] | None:
+        """Return the method and the engine to whose stages an element's error can be attributed; None if it cannot."""
+        name = self.engine.formats[0].name
+        same = name == self.engine.formats[1].name and name in {m.name for m in list_methods()}
+        return None if self.scaling is not None or not same or name.startswith("e") else (name, self.engine)
 
     # -- the exact result --------------------------------------------------------------------------------------------------
     @cached_property
@@ -306,24 +323,6 @@ class KernelCase:
 
     def __str__(self) -> str:
         return f"{self.derivation}\nlargest bound {self.atol:.4g}\n{self.vacuity}"
-
-
-def kernel_engine(engine: Engine | str, a: np.ndarray, b: np.ndarray, scaling: Scaling | None = None) -> Engine:
-    """Return the engine of a name for operands of these types, with block scales if the unit multiplies them in."""
-    target = Multiplier(engine)
-    if target.engine is not None:
-        return target.engine
-    formats = [INTEGERS.get(x.dtype.name) or tcm.format_of_dtype(x.dtype) for x in (a, b)]
-    if None in formats:
-        raise TypeError(
-            f"a is {a.dtype} and b is {b.dtype}, expected formats of a matrix unit: convert a and b, or name an instruction "
-            "'arch:name'"
-        )
-    names = [fmt.name for fmt in formats if fmt is not None]
-    if scaling is not None and scaling.applied == "product":
-        rule = scaling.rule_a
-        return scaled_engine(target.device, names[0], names[1], rule.format, rule.along or 1, target.path)
-    return target.engine_for(*names, *(["s32"] if isinstance(formats[0], IntegerFormat) else []))
 
 
 class KernelOptions(TypedDict, total=False):

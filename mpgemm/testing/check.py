@@ -13,14 +13,15 @@ import numpy as np
 
 import tensorcore_models as tcm
 from mpgemm.bounds.attribution import attribute
-from mpgemm.recovery.methods import list_methods
+from mpgemm.recovery.methods import RecoveryMethod
 from mpgemm.testing.call import format_of_result
 from mpgemm.testing.case import KernelCase, KernelOptions, gemm_tolerance
 from mpgemm.testing.diagnosis import FEWEST, Diagnosis, diagnose, diagnose_errors
-from mpgemm.testing.diagnosis.failure import Failure, failure_of
+from mpgemm.testing.diagnosis.failure import NO_FAULT, Failure, failure_of
 from mpgemm.testing.diagnosis.places import Place, picture
 from mpgemm.testing.integers import check_integers
 from mpgemm.testing.possible_results import right_elements, spread_of, too_many_unbounded, unbounded_line
+from mpgemm.testing.recovered_case import recovered_case
 from mpgemm.testing.sampled import needed
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
@@ -102,6 +103,10 @@ class KernelCheck(Result):
         lines += [f"  looks like {text}" for text in self.suspects]
         if self.fitting:
             lines.append(f"  fits, but may do so by chance on so few elements: {'; '.join(self.fitting)}")
+        if self.suspects and not self.suspects[0].startswith(NO_FAULT):
+            others = len(self.ruled_out) + len(self.tried)
+            more = f"  {others} other faults do not explain the result: --json, or ruled_out and tried in Python"
+            return "\n".join([*lines, more] if others else lines)
         if self.ruled_out:
             lines.append(f"  ruled out by certified bounds, each as the only fault: {'; '.join(self.ruled_out)}")
         if self.tried:
@@ -127,7 +132,8 @@ def check_gemm(
     b,
     c=None,
     *,
-    engine,
+    engine=None,
+    method=None,
     zero_a=None,
     zero_b=None,
     scale_out=None,
@@ -144,6 +150,14 @@ def check_gemm(
     """
     computed = tcm.as_array(out, "out")
     ends = (zero_a, zero_b, scale_out, zero_out)
+    if engine is None and method is None:
+        raise ValueError(
+            "got neither an engine nor a method: give the unit, or the recovery method that the kernel computes"
+        )
+    if method is not None and computed.dtype in INTEGERS:
+        raise ValueError(
+            f"got the method {method!r} with an output of {computed.dtype}: methods give floating-point results"
+        )
     if computed.dtype in INTEGERS:
         allowed = {"scale_a", "scale_b"}
         if any(value not in (None, 1) for name, value in options.items() if name not in allowed):
@@ -161,15 +175,20 @@ def check_gemm(
             "scale_out out"
         )
     fmt = format_of_result(computed, ", int32, int8 or uint8")
-    case = gemm_tolerance(engine, a, b, c, out_format=fmt.name, **options)
+    if method is None:
+        case = gemm_tolerance(engine, a, b, c, out_format=fmt.name, **options)
+    else:
+        case = recovered_case(method, engine, a, b, c, out_format=fmt.name, **options)
     shape = (np.shape(a)[0], case.result.shape[1])
     if computed.shape != shape:
         turned = "; out.T has that shape: does the kernel write C transposed?" if computed.shape == shape[::-1] else ""
         raise ValueError(f"out must have the shape {shape} of a and b, got {computed.shape}{turned}")
     with np.errstate(all="ignore"):
         held = check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
-    judged = with_narrower_format(held, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, **options))
-    if any(fmt.name != "fp32" for fmt in case.engine.formats[:2]):
+    judged = with_narrower_format(
+        held, computed, lambda narrow: check_gemm(narrow, a, b, c, engine=engine, method=method, **options)
+    )
+    if method is not None or any(fmt.name != "fp32" for fmt in case.engine.formats[:2]):
         return judged
     return with_narrower_operands(judged, a, b, lambda x, y: check_gemm(out, x, y, c, engine=engine, **options))
 
@@ -275,10 +294,9 @@ def check_case(
     spread = spread_of(out, case) if together else None
     if spread is None or spread.right:
         text = right_elements_in_words(out.size, of or out.size)
-        return KernelCheck(True, f"{text} for {case.engine.label}", 0, out.size, case=case)
+        return KernelCheck(True, f"{text} for {case.label}", 0, out.size, case=case)
     summary = (
-        f"each of the elements{seen} is within the tolerance of {case.engine.label}, but taken together they are not: "
-        f"{spread}"
+        f"each of the elements{seen} is within the tolerance of {case.label}, but taken together they are not: {spread}"
     )
     return _explained(
         summary, [], failure_of(out, case, np.isfinite(case.bound) & np.isfinite(out)), None, diagnose_errors
@@ -289,7 +307,7 @@ def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int, se
     line = case.statistics
     kind = "certified" if line is None else "statistical"
     count = np.count_nonzero(wrong)
-    summary = f"{count} of {wrong.size} elements{seen} are outside of the {kind} tolerance of {case.engine.label}"
+    summary = f"{count} of {wrong.size} elements{seen} are outside of the {kind} tolerance of {case.label}"
     details = [] if line is None else [f"{line}; {needed(case)}"]
     if case.lines is not None:
         details.append(f"{case.lines.size} rows were checked, evenly spread, from {case.lines[0]} to {case.lines[-1]}")
@@ -312,7 +330,7 @@ def _explained(summary: str, details: list[str], failure: Failure, wrong, ask) -
     found: Diagnosis = ask(failure)
     count = int(np.count_nonzero(failure.wrong))
     if not found.statements and count < FEWEST:
-        text = f"no known fault: only {count} of the elements {'is' if count == 1 else 'are'} wrong"
+        text = f"{NO_FAULT}: only {count} of the elements {'is' if count == 1 else 'are'} wrong"
         found = replace(found, statements=(text,))
     check = failed(summary, details, failure.wrong, failure.place, found, failure.case)
     if wrong is None:
@@ -334,7 +352,7 @@ def failed(
     """Return the result of a check that fails: the error, its place, and its explanation."""
     return KernelCheck(
         False, summary, int(wrong.sum()), wrong.size, (*details, *found.remarks), place.text,
-        found.statements or ("no known fault",), found.ruled_out, found.tried, picture(wrong, place), case, wrong,
+        found.statements or (NO_FAULT,), found.ruled_out, found.tried, picture(wrong, place), case, wrong,
         found.fitting,
     )  # fmt: skip
 
@@ -380,13 +398,12 @@ def _saturated(out: np.ndarray, case: KernelCase, wrong: np.ndarray) -> list[str
 
 def _cause(case: KernelCase, i: int, j: int) -> list[str]:
     """Return a sentence on the engine's own errors in this element, stage by stage if they are known."""
-    name = case.engine.formats[0].name
-    same = name == case.engine.formats[1].name and name in {m.name for m in list_methods()}
-    if case.scaling is not None or case.epilogue is not None or not same or name.startswith("e"):
+    if case.epilogue is not None or case.attributed is None:
         return []
+    method, engine = case.attributed
     c = None if case.c is None else float(case.c[i, j])
     try:
-        parts = attribute(name, case.a[i], case.b[:, j], c, engine=case.engine)
+        parts = attribute(method, case.a[i], case.b[:, j], c, engine)
     except (ValueError, TypeError) as error:
         return [f"cause: not attributed ({error})"]
     if not math.isfinite(float(parts.total)):
@@ -403,7 +420,8 @@ def assert_gemm_close(
     b,
     c=None,
     *,
-    engine: Engine | str,
+    engine: Engine | str | None = None,
+    method: str | RecoveryMethod | None = None,
     zero_a=None,
     zero_b=None,
     scale_out: float | None = None,
@@ -418,6 +436,10 @@ def assert_gemm_close(
         The kernel's result; its type is the output format.
     a, b, c, engine, **options
         See :func:`gemm_tolerance`.
+    method : str or RecoveryMethod, optional
+        Recovery method that the kernel computes, such as "sgemm_cube" or "sgemm_cube:terms=4"; `engine` is then the unit that
+        multiplies the words, by default the method's own. The tolerance is the method's certified bound
+        (:func:`mpgemm.method_bound`). Of the options only epilogue, residual and rows are allowed.
     zero_a, zero_b : int or array_like of int, optional
         Zero points for integer outputs: one for the matrix, for each row of A or for each column of B. The product is (A
         - zero_a) (B - zero_b).
@@ -439,6 +461,6 @@ def assert_gemm_close(
     """
     __tracebackhide__ = True
     integers = {"zero_a": zero_a, "zero_b": zero_b, "scale_out": scale_out, "zero_out": zero_out}
-    found = check_gemm(out, a, b, c, engine=engine, **integers, **options)
+    found = check_gemm(out, a, b, c, engine=engine, method=method, **integers, **options)
     if not found.passes:
         raise AssertionError(str(found))

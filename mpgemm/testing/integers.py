@@ -9,9 +9,10 @@ import numpy as np
 import tensorcore_models as tcm
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import ieee_engine
-from mpgemm.testing.case import gemm_tolerance, kernel_engine
+from mpgemm.testing.call import kernel_engine
+from mpgemm.testing.case import gemm_tolerance
 from mpgemm.testing.diagnosis import FEWEST, diagnose
-from mpgemm.testing.diagnosis.failure import failure_of
+from mpgemm.testing.diagnosis.failure import NO_FAULT, failure_of
 from mpgemm.testing.diagnosis.places import Place, place_of
 from mpgemm.testing.epilogues import broadcast
 from tensorcore_models.engines.scaling import read_scales
@@ -97,7 +98,7 @@ def check_integers(
     return IntegerFailure(
         f"{np.count_nonzero(wrong)} of {wrong.size} elements are not the {how} of {unit.label}",
         f"first: out[{i}, {j}] = {int(out[i, j])}, expected {expected[i, j]:.10g}",
-        place_of(wrong, expected), tuple(found or ["no known fault"]), wrong,
+        place_of(wrong, expected), tuple(found or [NO_FAULT]), wrong,
     )  # fmt: skip
 
 
@@ -182,7 +183,7 @@ def _sum_faults(out, x, y, c, wrong) -> list[str]:
     failure = failure_of(out.astype(np.float64), gemm_tolerance(ieee_engine("fp64"), x, y, c), wrong)
     found = diagnose(failure).statements
     if not found and np.count_nonzero(wrong) < FEWEST:
-        return [f"no known fault: only {np.count_nonzero(wrong)} elements differ"]
+        return [f"{NO_FAULT}: only {np.count_nonzero(wrong)} elements differ"]
     return list(found)
 
 

@@ -24,6 +24,7 @@ from mpgemm.bounds.populations import evenly
 from mpgemm.bounds.sizes import multiply, sizes_of
 from mpgemm.recovery.engines import ieee_engine
 from mpgemm.testing.case import KernelCase
+from mpgemm.testing.recovered_case import RecoveredCase
 from mpgemm.testing.sampled import right_kernel
 from tensorcore_models.catalogue import list_instructions
 from tensorcore_models.engines.engine import Engine
@@ -242,6 +243,8 @@ def right_kernels(allowed: KernelCase, rows, columns) -> list[np.ndarray]:
     outside also those of a kernel that multiplies with one factor after the other.
     """
     wide = allowed.sums_columns(columns)
+    if isinstance(allowed, RecoveredCase):
+        return [allowed.finished(sums, rows, columns) for sums in allowed.right_kernels(rows, wide)]
     found = allowed.model(rows, wide)
     if allowed.scaling is not None and allowed.scaling.applied == "block":
         found = [*found, *allowed.model(rows, wide, fused=False)]

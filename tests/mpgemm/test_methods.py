@@ -3,8 +3,11 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 
+import mpgemm
+import tensorcore_models as tcm
 from mpgemm.recovery.method import MODULI, check_moduli, products_below
 from mpgemm.recovery.methods import get_method, list_methods
 
@@ -161,3 +164,14 @@ def test_moduli_are_the_largest_pairwise_coprime_ones():
             chosen.append(p)
     assert tuple(chosen[: len(MODULI)]) == MODULI
     assert check_moduli(MODULI) == MODULI
+
+
+def test_sgemm_cube_computes_the_products_of_its_row():
+    """The cube's own schedule has three or four products; other rows run word by word."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((16, 64)).astype(np.float32), rng.standard_normal((64, 16)).astype(np.float32)
+    plain = dataclasses.replace(mpgemm.get_method("sgemm_cube"), products=((0, 0),))
+    words = a.astype(np.float16), b.astype(np.float16)
+    assert np.array_equal(
+        mpgemm.recovered_gemm(a, b, method=plain), tcm.default_instruction("910a", "fp16").gemm(*words)
+    )

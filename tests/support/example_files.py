@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 from own_kernel import RACING
 
+import mpgemm
 import tensorcore_models as tcm
 from mpgemm.bounds.watching import JudgedProduct, OutsideBound
 from mpgemm.experiments.outside import write_outside
@@ -31,6 +32,7 @@ def write_all(folder: Path) -> None:
     np.save(folder / "B.npy", b)
     np.save(folder / "X.npy", a.astype(np.float32))
     np.save(folder / "W.npy", b.T.astype(np.float32))
+    np.save(folder / "Y.npy", b.astype(np.float32))
     for name, device in (("C", "h100"), ("C1", "a100"), ("C2", "h100")):
         np.save(folder / f"{name}.npy", tcm.default_instruction(device, "fp16").gemm(a, b))
     unit = tcm.default_instruction("h100", "fp16")
@@ -39,6 +41,8 @@ def write_all(folder: Path) -> None:
     dx = tcm.get_instruction("hopper:wgmma.m64n8k32.f32.e5m2.e4m3").gemm(dy, w8).astype(ml_dtypes.bfloat16)
     for name, x in (("DY", dy), ("W8", w8), ("dx", dx)):
         np.save(folder / f"{name}.npy", x)
+    cube = mpgemm.recovered_gemm(a.astype(np.float32), b.astype(np.float32), method="sgemm_cube")
+    np.save(folder / "recovered.npy", cube)
     experts = np.stack([b, -b, b[::-1]])
     np.save(folder / "experts.npy", experts)
     np.save(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpgemm.testing.diagnosis import along_k, altered, displaced, fitted, narrow, swizzles, tiles
+from mpgemm.testing.diagnosis import along_k, altered, displaced, fitted, narrow, swizzles, tiles, words
 from mpgemm.testing.diagnosis.along_k import in_list
 from mpgemm.testing.diagnosis.displaced import line_maps
 from mpgemm.testing.diagnosis.failure import CONFIRMED, GOOD, Failure, Finding, spread
@@ -139,6 +139,12 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind("the magnitudes of A, B or both", altered.magnitudes, False, along_k=True),
     FaultKind("one triangle of A or B, or one that is mirrored", altered.halves, False, along_k=True),
     FaultKind("operands read as another format of their width", narrow.mistaken_formats, along_k=True),
+    FaultKind(
+        "a product of words left out, twice, subtracted, or of other words", words.products, False, along_k=True
+    ),
+    FaultKind("products of words added with a wrong power of two", words.scales, False, along_k=True),
+    FaultKind("words without their scale, or with another rounding", words.splits, False, along_k=True),
+    FaultKind("a part of k lost or twice in one product of words", words.lost_along_k, along_k=True),
 )  # fmt: skip
 
 

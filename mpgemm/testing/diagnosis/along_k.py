@@ -33,14 +33,17 @@ Candidates = Iterator[tuple[np.ndarray, Callable[[int], str]]]
 
 def lost_terms(f: Failure) -> Iterator[Finding]:
     """Yield results with products along k missing or doubled: one k, a block, every so many, the end or the beginning."""
-    k = f.k
-    if k < 2:
-        return
-    products = f.products * ((1 + f.share) / f.units)[:, None]
+    if f.k > 1:
+        yield from lost_of(f, f.products * (1 + f.share))
+        yield from _uncleared(f)
+
+
+def lost_of(f: Failure, products: np.ndarray) -> Iterator[Finding]:
+    """Yield results with some of these products along k, shape (elements, k), missing or doubled."""
+    k, products = f.k, products / f.units[:, None]
     sums = np.concatenate([np.zeros((len(products), 1)), np.cumsum(products, 1)], 1)
     for candidates, text in itertools.chain(_single_and_blocks(products, sums), _every(products, sums)):
         yield from _lost(f, candidates, text, {-1: "missing", 1: "there twice"})
-    yield from _uncleared(f)
     ends = f"lost terms: the sum ends at k = {{}} of {k} (a tail that fills no tile)"
     yield from _lost(f, sums[:, -1:] - sums[:, 1:-1], lambda at: ends.format(at + 1), {-1: ""})
     yield from _lost(f, sums[:, 1:-1], lambda at: f"lost terms: the sum begins at k = {at + 1}", {-1: ""})

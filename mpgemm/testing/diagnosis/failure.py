@@ -13,6 +13,8 @@ from mpgemm.testing.case import KernelCase
 from mpgemm.testing.diagnosis.places import Place, place_of
 from tensorcore_models.formats import Format, get_format
 
+#: Beginning of the statement that no fault explains a result.
+NO_FAULT = "no known fault"
 #: Number of wrong elements that are used, and of elements that pass at the same place.
 SAMPLES = 256
 #: Approximate number of products along k on which suspicions are tried first, of wrong and of right elements each.

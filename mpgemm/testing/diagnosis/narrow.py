@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mpgemm.bounds.kernel_model import model_results
-from mpgemm.testing.diagnosis.failure import GOOD, UNLIKELY, Failure, Finding, spread
+from mpgemm.testing.diagnosis.failure import GOOD, NO_FAULT, UNLIKELY, Failure, Finding, spread
 from tensorcore_models.catalogue import get_instruction
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.scaling import Scaling
@@ -238,7 +238,7 @@ def narrow_errors(f: Failure) -> str | None:
             f"{' or '.join([*alike, best])} (everywhere, errors have the size that this format makes on these operands)"
         )
     names = " or ".join([*alike, best.partition(":")[0]])
-    return f"no known fault, but errors everywhere have the size of those of {names}"
+    return f"{NO_FAULT}, but errors everywhere have the size of those of {names}"
 
 
 def _apart(error: np.ndarray, made: list[np.ndarray]) -> float:
