@@ -82,7 +82,7 @@ class MatrixEngine(Engine):
         )
 
     def with_rules(self, **edge_rules):
-        """Return a copy whose accumulator has other edge rules; see :mod:`tensorcore_models.accumulators` for their names."""
+        """Return a copy with other values of the accumulator's edge rules (:mod:`tensorcore_models.accumulators`)."""
         return dataclasses.replace(self, accumulator=self.accumulator.with_rules(**edge_rules))
 
     def _small_product(self, a_shape, b_shape):

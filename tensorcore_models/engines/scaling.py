@@ -133,7 +133,7 @@ class Scaling:
 
     @property
     def applied(self) -> str:
-        """Return where the factors are applied: "end", "block" or "product"."""
+        """Return where the factors are applied: to the whole sum ("end"), to the sum of each block of k, or to each product."""
         return self.rule_a.applied
 
     @property

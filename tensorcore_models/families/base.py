@@ -488,7 +488,7 @@ class Accumulator:
 
     # -- symmetries ------------------------------------------------------------------------------------------------------
     def interchangeable(self, length: int) -> tuple[tuple[int, ...], ...]:
-        """Return sets of products of one pass; products of one set may change places. By default no two share a set.
+        """Return sets of products of one pass; products of one set may change places. By default each has its own set.
 
         Returns
         -------

@@ -114,7 +114,7 @@ class SequentialFMA(Accumulator):
         return self.rounding == "rne"
 
     def plan_fields(self, formats, scale, block_size):
-        """Return a plan whose kernel computes in doubles if products are exact in double.
+        """Return the plan of a kernel that computes in doubles if products are exact in double.
 
         Otherwise the kernel computes in integers, or in doubles with the exact rounding errors of the products.
         """

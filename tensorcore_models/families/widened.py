@@ -69,7 +69,7 @@ class WidenedDotAdd(Accumulator):
         get_float_format(self.via_format)
 
     def with_rules(self, **rules):
-        """Return a copy with other edge rules of `dot`; rules about NaN are changed in `dot` and in the copy itself.
+        """Return a copy with other values of edge rules of `dot`; rules about NaN also change in the copy itself.
 
         Raises
         ------

@@ -112,13 +112,13 @@ class ConvertedDotAdd(Accumulator):
         return self.dot.interchangeable(length)
 
     def with_rules(self, **rules):
-        """Return a copy with other edge rules of the conversion or of the inner accumulator.
+        """Return a copy with other values of edge rules of the conversion or of `dot`.
 
         Raises
         ------
         ValueError
-            If a name is not an edge rule of the conversion or of the inner accumulator (the message lists all), or the unit
-            does not support a value.
+            If a name is not an edge rule of the conversion or of `dot` (the message lists all), or the unit does not support a
+            value.
         """
         unknown = sorted(set(rules) - {*OWN_RULES, *self.dot.edge_rules})
         if unknown:
