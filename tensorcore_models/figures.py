@@ -43,7 +43,9 @@ class PageStyle:
     def __post_init__(self):
         unknown = sorted(set(self.formats) - set(FORMATS))
         if unknown or not self.formats:
-            raise ValueError(f"figures can be written as {', '.join(FORMATS)}, got {', '.join(unknown) or 'no format'}")
+            raise ValueError(
+                f"got {', '.join(unknown) or 'no format'} as format of figures, expected one or more of {', '.join(FORMATS)}"
+            )
         for name, low, high in (("width", 1, 40), ("points", 3, 40), ("dpi", 30, 2400)):
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
@@ -93,7 +95,9 @@ def read_style(name: str) -> PageStyle:
     for field, value in given.items():
         if field not in kinds or type(value) not in kinds[field]:
             known = ", ".join(field.name for field in fields(PageStyle))
-            raise ValueError(f"{name}: {field} = {value!r} is not a field of a style ({known})")
+            raise ValueError(
+                f"{name}: {field} = {value!r} is not a field of a style with a value of its type; the fields are {known}"
+            )
     if "formats" in given:
         given["formats"] = tuple(map(str, given["formats"]))
     return replace(STYLES[base], **given)

@@ -31,7 +31,7 @@ def _interpreter(*values: Any) -> Any:
             return found
     kinds = " and ".join(type(x).__name__ for x in values)
     raise TypeError(
-        f"expected int or {', '.join(x.__name__ for x in _INTERPRETERS) or 'no other type'}, got {kinds}: convert the "
+        f"got operands of types {kinds}, expected {', '.join(['int', *(x.__name__ for x in _INTERPRETERS)])}: convert the "
         "operands to int"
     )
 

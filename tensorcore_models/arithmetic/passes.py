@@ -73,13 +73,13 @@ class Pass:
     def draw(self) -> int:
         """Return the random integer of a stochastic rounding.
 
-        In pass 0 it is the integer that :func:`tensorcore_models.encode` uses.
+        In pass 0 it is the integer that :func:`tensorcore_models.encode` uses for the same seed and element.
         """
         key = self.spec.key
         return 0 if key is None else stochastic_draw(key, self.index << 32 | self.element)
 
     def inner(self, spec: Any, **changes: Any) -> Any:
-        """Return the encoding that another accumulator computes from this pass; `changes` replace fields of the pass."""
+        """Return the encoding that accumulator `spec` computes from this pass with the fields in `changes` replaced."""
         return spec.pass_bits(replace(self, spec=spec, **changes))
 
     def assume_part(self, numbers: Sequence[Number]) -> None:

@@ -123,12 +123,13 @@ def witness(row: Instruction, other: Instruction) -> PairWitness | None:
     """
     if row.formats != other.formats or (row.scale_format, row.block_size) != (other.scale_format, other.block_size):
         raise ValueError(
-            f"{row} and {other} have different formats, so they have no common input: name two with the same formats"
+            f"{row} and {other} have different formats, so they have no common input: name two instructions with the same "
+            "operand, result and scale formats"
         )
     if not (row.published and other.published):
         raise ValueError(
-            f"{row} and {other} cannot be compared, because the arithmetic of one of them is not public: name another "
-            "instruction"
+            f"{row} and {other} cannot be compared, because the arithmetic of {other if row.published else row} is not public: "
+            "name another instruction"
         )
     k = max(row.k, other.k)
     for dots in _tried(row, other, k):

@@ -44,7 +44,7 @@ def _of(arch: str) -> dict[str, Instruction]:
 
 
 def architectures() -> list[str]:
-    """Return the names of all architectures, in the order of the tables."""
+    """Return the names of all architectures, in the order of the catalogue."""
     return list(dict.fromkeys(arch for arch, _ in _catalogue()))
 
 
@@ -72,7 +72,8 @@ def canonical_device(name: str) -> str:
         near = difflib.get_close_matches(name.lower(), [*known, *DEVICES], 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else "."
         raise ValueError(
-            f"unknown architecture {name!r}{hint} Architectures: {', '.join(known)}. Devices: {', '.join(DEVICES)}"
+            f"unknown architecture {name!r}{hint} Expected an architecture ({', '.join(known)}) or a device "
+            f"({', '.join(DEVICES)})"
         )
     return found
 
@@ -113,7 +114,8 @@ def get_instruction(arch: str, name: str | None = None) -> Instruction:
     arch : str
         Architecture such as "hopper", device such as "h100", or "arch:name".
     name : str, optional
-        Name from :func:`list_instructions`, or the spelling of PTX, SASS, AMD's compiler or x86's intrinsics, in any case.
+        Name from :func:`list_instructions`, or the instruction's name in PTX, SASS, AMD's compiler or x86's intrinsics, in
+        upper or lower case.
 
     Raises
     ------
@@ -242,8 +244,8 @@ def _first_meaning(words: list[str]) -> tuple[int, list[Instruction]]:
     near = difflib.get_close_matches(words[0].lower(), known, 3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else "."
     raise ValueError(
-        f"unknown name {words[0]!r}{hint} Known are devices (mpgemm models --devices), formats (fp16, fp8, ...) and "
-        "instructions as PTX, SASS and AMD spell them"
+        f"unknown name {words[0]!r}{hint} Expected a device (mpgemm models --devices), a format (fp16, fp8, ...) or an "
+        "instruction as PTX, SASS or AMD spells it"
     )
 
 
@@ -270,8 +272,8 @@ def default_instruction(
 ) -> Instruction:
     """Return the instruction that a GEMM of these formats uses on an architecture or device.
 
-    For each path (mma, wgmma, tcgen05, mfma, ...) the instruction with the largest k is considered, plain
-    instructions before block-scaled instructions. WMMA is considered only if `path` names it.
+    It is the instruction with the largest k, without block scales and without `.satfinite`. WMMA is used only if `path` names
+    it, or if no other path (mma, wgmma, tcgen05, mfma, ...) has an instruction of these formats.
 
     Parameters
     ----------
@@ -282,14 +284,14 @@ def default_instruction(
     d_format : str
         Format of c and d.
     path : str, optional
-        Path of the instruction, which is needed if paths compute differently.
+        Path of the instruction; needed if instructions of different paths give different results.
     b_format : str or Format, optional
         Format of b.
 
     Raises
     ------
     ValueError
-        If there is no such instruction, or paths compute differently and none is given; the message lists the choices.
+        If there is no such instruction, or `path` is needed and not given; the message lists the choices.
     """
     a_format, b_format, d_format = (operand_format(fmt).name for fmt in (a_format, b_format or a_format, d_format))
     rows = [
@@ -307,13 +309,15 @@ def default_instruction(
         if path not in best:
             named = ", ".join(map(repr, sorted(best)))
             raise ValueError(
-                f"{arch} has no {a_format} x {b_format} to {d_format} on path {path!r}: choose one of {named}"
+                f"{arch} has no instruction for {a_format} x {b_format} to {d_format} on path {path!r}: choose one of {named}"
             )
         return best[path]
     usual = {name: row for name, row in best.items() if name != "wmma"} or best
     if not usual:
         formats = sorted({f"{r.a_format} to {r.d_format}" for r in list_instructions(arch)})
-        raise ValueError(f"{arch} has no {a_format} x {b_format} to {d_format}: choose one of {', '.join(formats)}")
+        raise ValueError(
+            f"{arch} has no instruction for {a_format} x {b_format} to {d_format}: choose one of {', '.join(formats)}"
+        )
     if len({row.accumulator for row in usual.values()}) > 1:
         named = ", ".join(f"path={name!r} ({row.name})" for name, row in usual.items())
         raise SeveralPaths(f"{a_format} to {d_format} on {arch} is computed differently by path: choose {named}")

@@ -18,14 +18,14 @@ _MACHINES = {"aarch64": "arm", "arm64": "arm"}
 
 @dataclasses.dataclass(frozen=True)
 class CpuEngine(StepEngine):
-    """`CpuEngine` runs a matrix instruction on this CPU, or in plain C that gives the same bits.
+    """`CpuEngine` runs a matrix instruction on this CPU, or emulates it in plain C with the same bits.
 
     Parameters
     ----------
     row : Instruction
         Row of the catalogue, of architecture x86 or arm; its accumulator is not used.
     emulated : bool
-        Whether to run the emulation, which works on any machine, but not for TDPFP16PS and BFMMLA.
+        Whether to run the emulation, which works on any machine. TDPFP16PS and BFMMLA have no emulation.
 
     Raises
     ------
@@ -70,11 +70,12 @@ def cpu_engine(name: str, emulated: bool = False) -> CpuEngine | QemuEngine:
     Parameters
     ----------
     name : str
-        Name such as ``"tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"``, also with the architecture, ``"x86:tdpbf16ps..."``. The
-        part before the first point (``"tdpbf16ps"``) is enough if only one instruction begins with it.
+        Name such as ``"tdpbf16ps.m16n16k32.f32.bf16.bf16.f32"``. The part before the first point (``"tdpbf16ps"``) is enough
+        if only one instruction begins with it. The architecture may precede: ``"x86:tdpbf16ps"``.
     emulated : bool
-        Whether to run the emulation (:class:`CpuEngine`); Arm's instructions run under QEMU (:class:`QemuEngine`). If the name
-        has no architecture, the architecture is that of the emulated instruction with this beginning.
+        Whether to run the emulation, on any machine: in plain C for x86 (:class:`CpuEngine`), under QEMU for Arm
+        (:class:`QemuEngine`). A name without architecture then means the Arm instruction if QEMU runs one of this name, else
+        the x86 instruction.
 
     Raises
     ------

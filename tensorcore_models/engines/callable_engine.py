@@ -68,7 +68,8 @@ def as_engine(
     Parameters
     ----------
     function : callable
-        Function f(a, b, c) -> d of value arrays in the natural types of the formats, shapes (m, k), (k, n), (m, n).
+        Function f(a, b, c) -> d of value arrays of shapes (m, k), (k, n), (m, n), in the numpy or ml_dtypes types of the
+        formats.
     a_format, b_format, c_format, d_format : str or Format
         Formats of the operands and the result; `b_format` defaults to `a_format`, `c_format` to `d_format`.
     k : int

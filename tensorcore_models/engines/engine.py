@@ -113,15 +113,17 @@ class Engine(abc.ABC):
         Parameters
         ----------
         a, b, c : array of unsigned integers
-            Encodings, one array element each, of shapes (m, k), (k, n), (m, n). c = None means zeros.
+            Encodings of shapes (m, k), (k, n), (m, n), one in each array element. c = None means zeros.
         scale_a, scale_b : array of unsigned integers
-            Encodings of the block scales, shapes (m, ceil(k/bs)) and (ceil(k/bs), n), for engines with scales.
+            Encodings of the block scales, of shapes (m, ceil(k/bs)) and (ceil(k/bs), n) for block size bs; only for engines
+            with block scales.
         k_order : str, Order or sequence
-            Order of k (:func:`tensorcore_models.orders.order.order_of`). Except in the order "sequential", every chain starts
-            from zero; their results are then added in order in the output format (RN), and c is added last.
+            Order of k (:func:`tensorcore_models.orders.order.order_of`). "sequential" is one chain that starts from c. In
+            every other order, all chains start from zero. Their results are added in order and c is added last, with additions
+            in the output format that round to nearest even.
         promote_every : int, optional
-            After each `promote_every` products (a multiple of the k step) the chain's result is added to an FP32 accumulator
-            outside the unit, which starts from c, and the chain restarts from zero.
+            Number of products, a multiple of the k step, after which the chain's result is added to an FP32 accumulator
+            outside the unit. This accumulator starts from c; each chain starts from zero.
         promote_rounding : str
             Rounding of the additions outside the unit.
 
@@ -168,34 +170,36 @@ class Engine(abc.ABC):
     ) -> np.ndarray:
         """Return D = alpha A B + beta C on values, for any m, n, k.
 
-        With alpha = beta = 1 the chain starts from c. Otherwise the chain starts from 0 and RN(RN(alpha chain) + RN(beta c))
-        is computed in the output format; beta = 0 ignores c even where it is NaN. k = 0 gives beta c, or zeros without c.
+        With alpha = beta = 1 the chain starts from c. Otherwise the chain starts from 0, and RNE(RNE(alpha chain) +
+        RNE(beta c)) is computed in the output format. beta = 0 ignores c even where it is NaN. k = 0 gives beta c, or zeros
+        without c.
 
         Parameters
         ----------
         a, b, c : array_like
             Values of shapes (m, k), (k, n), (m, n): numpy or ml_dtypes arrays, DLPack or ``__array__`` objects. Torch tensors
-            on a GPU, also with leading dimensions, are multiplied on the GPU and give a tensor (docs/units_on_gpus.md).
+            on a GPU are multiplied on the GPU and give a tensor; they may have leading batch dimensions
+            (docs/units_on_gpus.md).
         alpha, beta : float
             Factors of A B and of C.
         scale_a, scale_b : array_like, optional
-            Scales of the operands, recognised by shape and type (:func:`tensorcore_models.read_scales`): per tensor, per row
-            of A and column of B, blocks of 128 along k, or the unit's own block scales (values, or encodings of type uint8).
-            Scales that are not the unit's block scales are applied to the sums outside the unit in FP32, by the rule of their
-            shape; c is then added last, and alpha and beta must be 1.
+            Scales of the operands, recognised by shape and type (:func:`tensorcore_models.read_scales`): one for each tensor,
+            one for each row of A and column of B, one for each block of 128 along k, or the unit's own block scales (values,
+            or encodings of type uint8). All but the unit's block scales are applied to the sums in FP32, outside the unit; c is
+            then added last, and alpha and beta must be 1.
         input_rounding : str, optional
             Rounding of values that an operand format cannot represent; with None such values raise an error.
         input_saturate : bool
-            Whether rounded values beyond the range of the operand format become its largest finite number. If False, they
-            become infinity, raise an error in a format with NaN but no infinity (e4m3fn), and become the largest finite number
-            in a format with neither (fp4, fp6).
+            Whether rounded values beyond the range of the operand format become its largest finite number. If False, the
+            format decides: infinity if it has one; an error if it has only NaN (e4m3fn); the largest finite number if it has
+            neither (fp4, fp6).
         k_order, promote_every, promote_rounding
             See :meth:`gemm_bits`.
 
         Returns
         -------
         ndarray
-            Result of shape (m, n) in the natural type of the output format (float32 if the format has none).
+            Result of shape (m, n) in the numpy or ml_dtypes type of the output format (float32 if it has none).
 
         Raises
         ------
@@ -253,8 +257,8 @@ class Engine(abc.ABC):
         Returns
         -------
         PreparedProduct
-            Function that takes values as :meth:`gemm` does; its method `bits` takes encodings as :meth:`gemm_bits` does.
-            Results have the same bits as those of these methods.
+            Function that takes values as :meth:`gemm` does; its method `bits` takes encodings as :meth:`gemm_bits` does. The
+            results have the same bits as those of `gemm` and `gemm_bits`.
 
         Raises
         ------
@@ -277,10 +281,10 @@ class Engine(abc.ABC):
         return PreparedProduct(self, m, k, n)
 
     def scaled_input(self, c: np.ndarray, scale: int) -> np.ndarray:
-        """Return encodings of c 2^-scale, the scaled addend of a unit that scales its accumulator input, in c's type.
+        """Return encodings of c 2^-scale in the format of c, for a unit that scales its accumulator input.
 
-        The exponent is lowered and the significand kept. Bits below the smallest subnormal number are truncated, which is
-        inferred from NVIDIA's truncation of results, because the treatment of such an input is not published.
+        The exponent is lowered and the significand is kept. Bits below the smallest subnormal number are truncated. This
+        truncation is inferred: NVIDIA's units truncate results, and no publication describes such an input.
 
         Parameters
         ----------
@@ -296,8 +300,8 @@ class Engine(abc.ABC):
         """
         scale = checked_integer(scale, "the scale of the accumulator input")
         if not 0 <= scale <= self.largest_input_scale:
-            takes = f"0 to {self.largest_input_scale}" if self.largest_input_scale else "none"
-            raise ValueError(f"input_scale is {scale}, but {self.label} allows {takes}")
+            takes = f"0 to {self.largest_input_scale}" if self.largest_input_scale else "0, because it cannot scale c"
+            raise ValueError(f"input_scale is {scale}, expected for {self.label} {takes}")
         return c if scale == 0 else scale_cut(c, -scale, self.formats[2])
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
@@ -312,13 +316,15 @@ class Engine(abc.ABC):
         formats = self.formats
         a, b = check_bits(a, formats[0], "a", 2), check_bits(b, formats[1], "b", 2)
         if a.shape[1] != b.shape[0]:
-            raise ValueError(f"a is {a.shape} and b is {b.shape}, expected as many columns of a as rows of b")
+            raise ValueError(f"a has shape {a.shape} and b {b.shape}, expected as many columns of a as rows of b")
         shape = (a.shape[0], b.shape[1])
         if c is None:
             return a, b, _zeros(shape, formats[2].container)
         c = check_bits(c, formats[2], "c", 2)
         if c.shape != shape:
-            raise ValueError(f"c is {c.shape}, expected {shape} from a {a.shape} and b {b.shape}")
+            raise ValueError(
+                f"c has shape {c.shape}, expected {shape} for a of shape {a.shape} and b of shape {b.shape}"
+            )
         return a, b, c
 
     def check_scales(self, a_shape, b_shape, scale_a, scale_b):
@@ -332,12 +338,14 @@ class Engine(abc.ABC):
         if self.scale_format is None:
             if scale_a is not None or scale_b is not None:
                 raise ValueError(
-                    f"{self.label} has no block scales, got scale_a or scale_b: use gemm, which applies scales of values"
+                    f"got scale_a or scale_b, but {self.label} has no block scales: leave them out, or use gemm, which applies "
+                    "other scales outside the unit"
                 )
             return None, None
         if scale_a is None or scale_b is None:
             raise ValueError(
-                f"{self.label} needs scale_a and scale_b, one {self.scale_format} scale per {self.block_size} products"
+                f"{'scale_a' if scale_a is None else 'scale_b'} is missing: {self.label} needs scale_a and scale_b, each with "
+                f"one {self.scale_format} scale for {self.block_size} products"
             )
         fmt = get_format(self.scale_format)
         # The top bit of a ue4m3 scale is stored and ignored (xie-mma-sim, section IV-E, step 0).
@@ -350,7 +358,7 @@ class Engine(abc.ABC):
         ):
             if scale.shape != expected:
                 raise ValueError(
-                    f"{name} is {scale.shape}, expected {expected}, which is one scale for {self.block_size} products"
+                    f"{name} has shape {scale.shape}, expected {expected}: one scale for {self.block_size} products"
                 )
         return scale_a, scale_b
 
@@ -402,7 +410,8 @@ class Engine(abc.ABC):
                 return self._padded(a, b, zero, scale_a, scale_b, pieces)
             if scale_a is not None:
                 raise ValueError(
-                    f"{self.label} has block scales, so pieces of a chain cannot share a k step: use another order"
+                    f"got a chain with joined=True, but {self.label} has block scales, which need pieces that start on a k "
+                    "step: use joined=False"
                 )
             index = np.concatenate([np.arange(p.start, p.stop, p.step) for p in pieces])
             return self._padded(a[:, index], b[index], zero, None, None, [range(len(index))])
@@ -441,7 +450,7 @@ class Engine(abc.ABC):
     def _promoted(self, a, b, c, scale_a, scale_b, order, every, rounding):
         if order is not None:
             raise ValueError(
-                "got promote_every with another k_order than 'sequential': leave promote_every or k_order out"
+                f"got promote_every={every!r} and a k_order other than 'sequential': leave one of the two out"
             )
         if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1 or every % self.k:
             raise ValueError(f"promote_every is {every!r}, expected a positive multiple of the k step {self.k}")

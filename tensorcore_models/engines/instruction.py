@@ -40,14 +40,14 @@ class Instruction(MatrixEngine):
     blocks : int
         Number of independent multiplications in one instruction.
     a_format, b_format, c_format, d_format, scale_format, block_size, largest_input_scale, accumulator
-        See :class:`~tensorcore_models.MatrixEngine`; a row must state a_format, b_format and k, and gives formats by name.
-        `accumulator` is :class:`~tensorcore_models.accumulators.Unpublished` if the arithmetic is not public.
+        Fields of :class:`~tensorcore_models.MatrixEngine`. An instruction must state `a_format`, `b_format` and `k`; formats
+        are names. `accumulator` is :class:`~tensorcore_models.accumulators.Unpublished` if the arithmetic is not public.
     legal_shapes : tuple of (m, tuple of n)
         Legal shapes of an instruction whose m or n is a free parameter that leaves the arithmetic unchanged; else empty.
     path : str
-        Programming interface that issues it: mma, wmma, wgmma, tcgen05, mfma, ...
+        Programming interface that issues the instruction: mma, wmma, wgmma, tcgen05, mfma, ...
     usual : bool
-        Whether this path is the default if paths compute differently.
+        Whether this path is the default where instructions of several paths give different results.
     source : str
         Publication of the arithmetic.
     evidence : str
@@ -93,7 +93,8 @@ class Instruction(MatrixEngine):
             raise ValueError(f"{self}: source is empty, expected the publication of the arithmetic")
         if self.published == (self.evidence == "arithmetic not public"):
             raise ValueError(
-                f"{self}: evidence {self.evidence!r} cannot be combined with {type(self.accumulator).__name__}"
+                f"{self}: evidence is {self.evidence!r} and accumulator a {type(self.accumulator).__name__}, expected evidence "
+                "'arithmetic not public' if the accumulator is Unpublished, and only then"
             )
         super().__post_init__()
         if min(self.m, self.n, self.blocks) < 1:
@@ -154,9 +155,10 @@ class Instruction(MatrixEngine):
             (..., k, n), (..., m, n). The high bits of fp4 and fp6 bytes must be 0; the low 13 bits of tf32 are ignored, as by
             the hardware.
         scale_a, scale_b : array of uint8
-            Block scales of shapes (..., m, k/bs), (..., k/bs, n) for block size bs, for block-scaled instructions.
+            Encodings of the block scales of shapes (..., m, k/bs) and (..., k/bs, n) for block size bs; only for block-scaled
+            instructions.
         input_scale : int
-            Number s of D = A B + C 2^-s, for instructions that scale their accumulator input (:meth:`scaled_input`).
+            Number s in D = A B + C 2^-s; other than 0 only for instructions that scale C (:meth:`scaled_input`).
 
         Returns
         -------
@@ -225,7 +227,7 @@ class Instruction(MatrixEngine):
         return values_of_bits(self.mma_bits(*bits, *scales), formats[3])
 
     def with_rules(self, **edge_rules):
-        """Return a copy with other edge rules of the accumulator (:mod:`tensorcore_models.accumulators`) or of the rollup."""
+        """Return a copy with other edge rules of the accumulator or of the rollup (:mod:`tensorcore_models.accumulators`)."""
         own = {name: edge_rules.pop(name) for name in RULES if self.rollup is not None and name in edge_rules}
         changed = super().with_rules(**edge_rules)
         return dataclasses.replace(changed, rollup=dataclasses.replace(self.rollup, **own)) if own else changed
@@ -250,7 +252,9 @@ class Instruction(MatrixEngine):
     def _require_public(self) -> None:
         """Raise ValueError if the arithmetic is not public."""
         if not self.published:
-            raise ValueError(f"{self} cannot be computed, because its arithmetic is not public ({self.source})")
+            raise ValueError(
+                f"{self} cannot be computed, because its arithmetic is not public ({self.source}): choose another instruction"
+            )
 
 
 def _spell(values: tuple[int, ...]) -> str:

@@ -17,7 +17,7 @@ class MatrixEngine(Engine):
     Parameters
     ----------
     accumulator : Accumulator
-        Accumulator algorithm (positional).
+        Accumulator algorithm; the only positional argument.
     a_format, b_format, c_format, d_format : str or Format
         Formats of the operands and the result; c and d default to fp32, b to the format of a.
     k : int, optional
@@ -65,10 +65,13 @@ class MatrixEngine(Engine):
             if value < least:
                 raise ValueError(f"{field} is {value}, expected at least {least}")
         if (self.scale_format is None) != (self.block_size is None):
-            raise ValueError("only one of scale_format and block_size is given: give both, or neither")
+            raise ValueError(
+                f"scale_format is {self.scale_format} and block_size is {self.block_size}: give both, or neither"
+            )
         if self.scale_format is not None and not self.accumulator.takes_scales:
             raise ValueError(
-                f"{type(self.accumulator).__name__} takes no block scales: use FusedDotAdd, ParametricDotAdd, GroupDotFusedSum"
+                f"got scale_format {self.scale_format}, but {type(self.accumulator).__name__} takes no block scales: leave "
+                "scale_format out, or use FusedDotAdd, ParametricDotAdd or GroupDotFusedSum"
             )
         self.accumulator.check_formats(self.formats, self.block_size)
 
@@ -79,7 +82,7 @@ class MatrixEngine(Engine):
         )
 
     def with_rules(self, **edge_rules):
-        """Return a copy whose accumulator has other edge rules; see :mod:`tensorcore_models.accumulators` for their names."""
+        """Return a copy with other values of the accumulator's edge rules (:mod:`tensorcore_models.accumulators`)."""
         return dataclasses.replace(self, accumulator=self.accumulator.with_rules(**edge_rules))
 
     def _small_product(self, a_shape, b_shape):

@@ -39,7 +39,7 @@ class PreparedProduct:
     def __call__(self, a, b, c=None, scale_a=None, scale_b=None) -> np.ndarray:
         """Return d for values of the prepared shapes, as :meth:`Engine.gemm` does.
 
-        Arrays in the natural types of the formats (float16 for fp16, ...) are the fastest.
+        Arrays in the numpy or ml_dtypes types of the formats (float16 for fp16, ...) are the fastest.
         """
         if self._small is not None and scale_a is None and scale_b is None:
             d = self._small.values(a, b, c)

@@ -34,7 +34,8 @@ def scaled_sums(
     result = engine.formats[3]
     if not isinstance(result, IntegerFormat) and result.name != "fp32":
         raise ValueError(
-            f"{engine.label} gives {result.name}, expected FP32 or integer sums, to which scales are applied"
+            f"results of {engine.label} are {result.name}, expected fp32 or integers, to which scales can be applied: use "
+            "another engine"
         )
     options = {"k_order": k_order, "promote_every": promote_every, "promote_rounding": promote_rounding}
     if scaling.applied == "block":
@@ -55,7 +56,8 @@ def scaled_outside(
         return None
     if not plain:
         raise ValueError(
-            "alpha or beta is not 1, but the scales are applied outside the unit: leave alpha and beta out"
+            "got alpha or beta other than 1, expected 1, because these scales are applied outside the unit: leave alpha and "
+            "beta out"
         )
     return scaled_sums(engine, a, b, scaling, **order)
 
@@ -88,8 +90,7 @@ def _after_blocks(engine, a, b, scaling: Scaling, k_order: KOrder, every: int | 
     every = block if every is None else every
     if isinstance(every, bool) or not hasattr(every, "__index__") or every < 1 or block % every or every % engine.k:
         raise ValueError(
-            f"promote_every is {every!r}: scales change every {block} products, where the chain ends; "
-            f"expected a divisor of {block} that is a multiple of {engine.k}"
+            f"promote_every is {every!r}, expected a multiple of {engine.k} that divides the {block} products of a scale"
         )
     total = None
     for part in _parts(k_order, k, engine.k, block):
@@ -117,8 +118,8 @@ def _parts(k_order: KOrder, k: int, step: int, block: int) -> Iterator[range]:
         pieces = part.pieces if isinstance(part, Chain) else ()
         if len(pieces) != 1 or pieces[0].step != 1 or pieces[0].start % block:
             raise ValueError(
-                f"k_order is {k_order!r}, but with scales for blocks of {block} each part of k must be a range that starts at "
-                "a block"
+                f"k_order is {k_order!r}, but each scale belongs to {block} consecutive k: give an order whose parts are "
+                f"contiguous ranges of k that start at multiples of {block}"
             )
         yield pieces[0]
 

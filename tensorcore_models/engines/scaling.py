@@ -27,7 +27,7 @@ from ..formats.rounding import decode
 
 
 class ScaleRule(NamedTuple):
-    """`ScaleRule` says which elements of one operand share a scale, its format, and where it is applied.
+    """`ScaleRule` describes the scale factors of one operand: which elements share a factor, and where factors are applied.
 
     Attributes
     ----------
@@ -59,7 +59,10 @@ class ScaleRule(NamedTuple):
         return (across, along) if side == "a" else (along, across)
 
     def fits(self, side: str, size: int, k: int, shape: tuple[int, ...]) -> bool:
-        """Return whether factors of this shape fit the rule; one number, or one factor per row (column), may be flat."""
+        """Return whether factors of this shape fit the rule.
+
+        A single factor may also be a scalar, and one factor for each row (column) may also be a one-dimensional array.
+        """
         if shape == self.shape(side, size, k):
             return True
         if self.together is None and self.along is None:
@@ -109,8 +112,8 @@ class Scaling:
     sizes : tuple of int
         (m, k, n).
     first : {None, "a", "b"}
-        Operand whose factors per row or column are applied first; None means the operand that the unit's libraries scale first
-        (:meth:`on`).
+        Operand whose factors per row or column are applied first; None until :meth:`on` sets the operand that the libraries
+        of a unit scale first.
     """
 
     rule_a: ScaleRule
@@ -125,12 +128,12 @@ class Scaling:
     first: str | None = None
 
     def on(self, unit) -> "Scaling":
-        """Return a copy with `first` set for the libraries of this unit; a `first` that is set already is kept."""
+        """Return a copy whose `first` is the operand that this unit's libraries scale first; keep `first` if it is set."""
         return self if self.first else replace(self, first=FIRST_FACTOR.get(getattr(unit, "arch", ""), "a"))
 
     @property
     def applied(self) -> str:
-        """Return where the factors are applied: "end", "block" or "product"."""
+        """Return where the factors are applied: to the whole sum ("end"), to the sum of each block of k, or to each product."""
         return self.rule_a.applied
 
     @property
@@ -145,7 +148,7 @@ class Scaling:
 
     @property
     def roundings(self) -> int:
-        """Return the number of FP32 roundings that applying the factors adds to a chain."""
+        """Return the number of further FP32 roundings that a result gets when the factors are applied to a chain's sum."""
         if self.applied == "end":
             return 2
         return 1 if self.applied == "block" else 2 * (self.whole_a != 1 or self.whole_b != 1)
@@ -248,18 +251,21 @@ def read_scales(
     unit : Engine, optional
         Unit that multiplies; by default the scales may be those of any unit.
     rules : (ScaleRule, ScaleRule), optional
-        Rules of A and of B; by default they are recognised, although some shapes fit several rules.
+        Rules of A and of B; by default the first rules that fit both operands.
 
     Raises
     ------
     ValueError
-        If only one of the scales is given, factors are NaN or infinite, encodings could be of two formats, a shape fits no
-        rule, or the two rules cannot be combined (the message lists the rules with their shapes).
+        If only one of the scales is given, a factor is NaN or infinite, a shape fits no rule, uint8 encodings could belong to
+        two formats, or the two rules cannot be combined (the message lists the rules with their shapes).
     """
     if scale_a is None and scale_b is None:
         return None
     if scale_a is None or scale_b is None:
-        raise ValueError("only one of scale_a and scale_b is given: give both, with 1.0 for an operand without a scale")
+        given = "scale_a" if scale_b is None else "scale_b"
+        raise ValueError(
+            f"only one of scale_a and scale_b is given ({given}): give both, with 1.0 for an operand without a scale"
+        )
     (a, whole_a), (b, whole_b) = (_parts(x, name) for x, name in ((scale_a, "scale_a"), (scale_b, "scale_b")))
     known = RULES if unit is None else _rules_of(unit)
     tried = (known, known) if rules is None else tuple([rule] for rule in rules)
@@ -282,13 +288,15 @@ def read_scales(
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:
         raise ValueError(
-            f"scale_a and scale_b are uint8 encodings of {' or '.join(sorted(formats))}: give values, or arrays of that type"
+            f"scale_a and scale_b are uint8 encodings that could be of {' or '.join(sorted(formats))}: give their values, or "
+            "arrays of ml_dtypes' float8_e4m3fn (ue4m3) or float8_e8m0fnu (ue8m0)"
         )
     rule_a, rule_b = pairs[0]
     whole = whole_a != 1 or whole_b != 1
     if whole and rule_a.applied != "product":
         raise ValueError(
-            f"a further factor needs a unit's block scales (nvfp4, mx), got {rule_a.name}: multiply the factor into the scales"
+            f"got a pair (scales, factor) with scales {rule_a.name}, expected block scales of a unit (mx, nvfp4): multiply the "
+            "factor into the scales"
         )
     read = [_values(x, r, name) for x, r, name in ((a, rule_a, "scale_a"), (b, rule_b, "scale_b"))]
     shaped = [
@@ -305,7 +313,7 @@ def _parts(given, name: str) -> tuple[np.ndarray, float]:
         given, factor = given[0], as_array(given[1], name)
         if factor.size != 1:
             raise ValueError(
-                f"{name} is a pair (block scales, factor), but the factor has shape {factor.shape}, expected ()"
+                f"{name} is a pair (block scales, factor), but the factor has shape {factor.shape}, expected one number"
             )
         whole = float(np.float32(factor.reshape(())))
         if not np.isfinite(whole):

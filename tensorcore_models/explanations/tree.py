@@ -66,9 +66,9 @@ class Tree:
     operations : tuple of Operation
         Operations of the sum, each after the operations whose results it takes; the last one is the whole sum.
     names : tuple of (int, str)
-        Leaves with names, such as (16, "c"); the name of any other leaf is its number.
+        Number and name of each leaf that has a name, such as (16, "c"); the name of any other leaf is its number.
     calls : int
-        Number of sums that were evaluated to find the tree; 0 for a tree that was not observed.
+        Number of sums that were evaluated to find the tree; 0 for a tree that was stated, not observed.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class Tree:
         return tuple(found)
 
     def met(self, i: int, j: int) -> tuple[int, int, int]:
-        """Return the operation in which two leaves meet, and the two of its addends that contain them."""
+        """Return the first operation whose result contains both leaves, and its addends that contain leaf i and leaf j."""
         ways = {}
         node = i
         while node >= 0:
@@ -149,7 +149,7 @@ class Tree:
         return {leaves: operation.kind for leaves, operation in zip(below, self.operations, strict=True)}
 
     def same(self, other: "Tree") -> bool:
-        """Return whether both orders are the same; the order of an operation's addends does not count, as addition commutes."""
+        """Return whether both trees are the same order; the order of addends within an operation does not count."""
         return self.leaves == other.leaves and self._shape == other._shape
 
     def difference(self, other: "Tree") -> Difference | None:
@@ -194,7 +194,7 @@ class Tree:
 
     @property
     def summary(self) -> str:
-        """Return one line with the numbers of leaves and operations, the addends of an operation, and the depth."""
+        """Return one line with the numbers of addends and operations, how many addends operations have, and the depth."""
         widths = Counter(len(operation.addends) for operation in self.operations)
         kinds = ", ".join(f"{count} of {width} addends" for width, count in sorted(widths.items()))
         exact = sum(operation.kind == "exact" for operation in self.operations)
@@ -217,7 +217,7 @@ class Tree:
         return " + ".join(results + _shortened(own) + _shortened(named))
 
     def outline(self) -> list[str]:
-        """Return a line for each operation with its addends and its kind in parentheses; long texts omit their middle."""
+        """Return a line for each operation, with its addends and its kind; long lines and long lists omit their middle."""
         lines = [
             f"[{n}] = {self._terms(o)}{f' ({o.does})' if o.does else ''}" for n, o in enumerate(self.operations)
         ] or [self.name(0)]
@@ -261,8 +261,8 @@ class Tree:
         title : str
             Text for readers who cannot see the picture.
         shown : int, optional
-            Number of addends of an operation that are drawn before a box for the omitted addends and the last one; all by
-            default.
+            Number of addends of an operation that are drawn; a box for the omitted addends and the last addend follow. By
+            default all addends are drawn.
         """
         return svg(self._boxes(shown), title)
 

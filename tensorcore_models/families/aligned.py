@@ -29,18 +29,20 @@ ALIGNMENT_RULES: Rules = {
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedSum(Accumulator):
-    """`AlignedSum` holds the edge rules of every algorithm that aligns addends to a largest exponent.
+    """`AlignedSum` holds the edge rules of the algorithms that align addends to the largest exponent.
 
     Parameters
     ----------
     zero_operand, zero_c : {"skip", "minus126", "format_minimum"}
-        Exponent of a zero operand, or of c = 0, in the alignment: none ("skip"), -126, or the smallest of its format.
+        Exponent that a zero operand, or c = 0, has in the alignment. "skip": none. "minus126": -126. "format_minimum": the
+        smallest normal exponent of its format.
     subnormal_c : {"raw", "normalised"}
-        Exponent of a subnormal c: the smallest of its format, or that of its leading bit.
+        Exponent of a subnormal c in the alignment: the smallest normal exponent of its format ("raw"), or the exponent of its
+        leading bit ("normalised").
     negative_underflow : {"positive", "negative"}
         Sign of the zero to which a negative sum is rounded.
     exponent_floor : int or None
-        Exponent below which the alignment never goes; None for no floor.
+        Smallest exponent to which addends are aligned; None for no such limit.
     """
 
     zero_operand: ZeroExponent = "skip"

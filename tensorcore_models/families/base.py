@@ -140,10 +140,9 @@ class Arrangement(NamedTuple):
 class Accumulator:
     """`Accumulator` is an algorithm by which a matrix unit adds the products of one output element.
 
-    A family is a frozen subclass whose fields specify the algorithm. It states aspects of its arithmetic by overriding methods.
-    Each method has a fallback, so a family that only overrides `pass_bits` runs at once. Words, tree, bound and terms are
-    derived from the operations of :mod:`tensorcore_models.arithmetic` that `pass_bits` calls; a class whose pass uses other
-    operations has none of these derived aspects:
+    A family is a frozen subclass whose fields specify the algorithm. It states aspects of its arithmetic by overriding the
+    methods of the table. Each method has a fallback, so a family that overrides only `pass_bits` can already multiply. The
+    fallbacks "derived" need a `pass_bits` that computes only with the operations of :mod:`tensorcore_models.arithmetic`:
 
     =============  =================================  =====================================================================
     aspect         method                             fallback
@@ -164,15 +163,18 @@ class Accumulator:
     symmetries     `interchangeable`, `idle`          comparisons of kernels let no product change its place
     =============  =================================  =====================================================================
 
-    A subclass that overrides `pass_bits` has another algorithm than its base class, so it may not use a kernel, bound or
-    sentence of the base class. A class that inherits such a method raises TypeError when it is defined.
+    A subclass that overrides the `pass_bits` of another family has another algorithm, so the kernel, bound and words of that
+    family would be wrong for it. It must therefore override the methods of the table that the family overrides; otherwise the
+    definition of the class raises TypeError.
 
     Parameters
     ----------
     nan : {"all_ones", "quiet", "x86", "dmma"}
-        Encoding of NaN results; "x86" for SequentialFMA and LanedFMA only, "dmma" for SequentialFMA only.
+        Edge rule: encoding of a NaN result. "all_ones": all fraction bits are set. "quiet": only the leading fraction bit is
+        set. "x86" (SequentialFMA and LanedFMA only): the first NaN among a, b and the addend, made quiet. "dmma"
+        (SequentialFMA only): as "x86", in the order b, addend, a.
     tf32_nan : {"truncated", "kept"}
-        Value of a tf32 NaN whose payload is only in the ignored low bits: infinity ("truncated") or NaN ("kept").
+        Edge rule: value of a tf32 NaN whose payload is only in the 13 ignored bits: infinity ("truncated") or NaN ("kept").
     """
 
     nan: NanRule = "all_ones"
@@ -231,7 +233,7 @@ class Accumulator:
         """Check the fields of a subclass, which overrides this method."""
 
     def with_rules(self, **rules):
-        """Return a copy with other edge rules.
+        """Return a copy with other values of edge rules, such as `nan` (:mod:`tensorcore_models.accumulators` explains each).
 
         Raises
         ------
@@ -258,7 +260,8 @@ class Accumulator:
         Raises
         ------
         ValueError
-            If a format is an integer format although the algorithm multiplies floating-point numbers, or vice versa.
+            If an integer format is given to an algorithm for floating-point numbers, or a floating-point format to one for
+            integers; or if a format lacks the separate exponent and fraction fields that the algorithm needs.
         """
         for name, fmt in zip("abcd", formats, strict=True):
             if isinstance(fmt, IntegerFormat) != self.takes_integers:
@@ -271,7 +274,7 @@ class Accumulator:
                 )
 
     def operand_format(self, fmt: AnyFormat, side: int) -> AnyFormat:
-        """Return the format in which a unit reads operands of a (side 0) or b (1); an edge rule may change it."""
+        """Return the format as which the unit reads operands of a (side 0) or b (side 1); by default `fmt`."""
         return fmt
 
     # -- steps -----------------------------------------------------------------------------------------------------------
@@ -282,12 +285,12 @@ class Accumulator:
 
     @property
     def groups_per_instruction(self) -> int:
-        """Return the number of passes after which a chain repeats its behaviour; 1 if all passes behave the same."""
+        """Return the period of a chain in passes: 1 if all passes follow the same rules, else the passes of one instruction."""
         return 1
 
     @property
     def inner(self) -> "Accumulator":
-        """Return the specification of the sum in which products are aligned; for a chain of sums, that of one sum."""
+        """Return the specification of one sum of products; an algorithm that contains another accumulator returns that one."""
         return self
 
     @property
@@ -299,13 +302,13 @@ class Accumulator:
     def pass_bits(self, p: "Pass") -> int:
         """Return the encoding of the result of one pass, computed in plain integers; kernels are tested against it.
 
-        If it uses only the operations of `p.arithmetic` (:mod:`tensorcore_models.arithmetic`), the family also has compiled
-        kernels, terms for solvers, words, a tree and a bound.
+        If this method uses only the operations of `p.arithmetic` (:mod:`tensorcore_models.arithmetic`), the family also has
+        compiled kernels, terms for solvers, words, a tree and a bound.
 
         Parameters
         ----------
         p : tensorcore_models.reference.Pass
-            Encodings of up to `terms_per_step` products and of the addend.
+            Encodings of the operands of up to `terms_per_step` products, and of the addend.
 
         Raises
         ------
@@ -318,8 +321,7 @@ class Accumulator:
     def words(self, d: str) -> Words:
         """Return the description of the arithmetic for readers; `d` is the format of the result.
 
-        By default it is derived from `pass_bits`. If that is impossible, the description has the name of the class, and neither
-        sentences nor a formula.
+        By default the description is derived from `pass_bits`. If that is impossible, it holds only the name of the class.
         """
         from ..explanations import derived
 
@@ -332,13 +334,13 @@ class Accumulator:
     def shows_order(self, formats: Sequence[AnyFormat]) -> bool:
         """Return whether :func:`tensorcore_models.probing.summation_tree` can find the order of additions.
 
-        `formats` holds the formats of a, b, c and d. By default the result is False for sums of integers and of parts of
-        products.
+        `formats` holds the formats of a, b, c and d. By default the result is False for algorithms that add integers, or only
+        parts of the products.
         """
         return not (self.takes_integers or self.partial)
 
     def inside(self, p: "Pass") -> Sequence[tuple[str, float]]:
-        """Return (text, rounding error) for each sum of a pass that computes several sums; empty by default."""
+        """Return (text, rounding error) for each intermediate sum of pass `p`; empty (the default) if a pass is one sum."""
         return ()
 
     def add_step(self, ks: Sequence[Position], c: Position, to: SumBuilder) -> Position | None:
@@ -385,25 +387,25 @@ class Accumulator:
         return None, None
 
     def conversion(self, formats: Sequence[Any]) -> "Conversion | None":
-        """Return the conversion after which another accumulator computes the sum; None (the default) if there is none.
+        """Return a conversion of the operands after which another accumulator gives the same results; by default None.
 
-        The kernels then convert the operands once, and run the other accumulator with its fast kernels.
+        With a conversion, kernels convert the operands once and run the fast kernels of the other accumulator.
         """
         return None
 
     def form(self) -> Form:
-        """Return the algorithm that fast kernels know for this specification; by default none.
+        """Return the algorithm by which fast kernels compute this specification; by default no fast kernel computes it.
 
-        If a specification computes the same as one of another family, this method may return the form of that specification;
-        its fast kernels then run.
+        A specification of another family that gives the same results may be named, too; its fast kernels then run.
         """
         return Form(None, self)
 
     # -- bound -----------------------------------------------------------------------------------------------------------
     def step_error(self, unit: Any, facts: "OperandFacts | None") -> "StepError":
-        """Return a bound on the error of one step: a part relative to the largest size of its sum, and an absolute part.
+        """Return a bound on the error of one step: a relative part and an absolute part.
 
-        By default it is derived from `pass_bits` (:mod:`tensorcore_models.aspects.derived_errors`).
+        The relative part is multiplied by |c| plus the sum of all |a b| of the step. By default the bound is derived from
+        `pass_bits` (:mod:`tensorcore_models.aspects.derived_errors`).
 
         Parameters
         ----------
@@ -422,21 +424,24 @@ class Accumulator:
         return derived_errors.step_error(self, unit, facts)
 
     def group_facts_of_formats(self, unit: Any) -> "GroupFacts | None":
-        """Return bounds on exact group sums' alignment exponents for all operands of the formats; None without groups."""
+        """Return bounds on the alignment exponents of group sums, for all operands of the formats; None without groups."""
         return None
 
     def group_facts(self, unit: Any, a, b, scale_a, scale_b) -> "GroupFacts | None":
-        """Return bounds on exact group sums' alignment exponents for these operands; None without groups."""
+        """Return bounds on the alignment exponents of group sums, for these operands; None without groups."""
         return None
 
     def unrounded(self) -> "Accumulator | None":
-        """Return a copy whose aligned sums are not rounded at the end; None for an algorithm without an alignment."""
+        """Return a copy that gives unrounded aligned sums in a wide result format; None for a sum without an alignment."""
         return None
 
     # -- search ----------------------------------------------------------------------------------------------------------
     @classmethod
     def searches(cls) -> "tuple[Search, ...]":
-        """Return the searches by which `identify` looks for the family: fields, their values and starts; by default none."""
+        """Return the searches by which `identify` looks for the family; by default none.
+
+        A search lists the fields that it changes, their possible values, and the specifications from which it starts.
+        """
         return ()
 
     def simplest(self) -> "Accumulator":
@@ -445,9 +450,9 @@ class Accumulator:
 
     # -- terms -----------------------------------------------------------------------------------------------------------
     def pass_term(self, p: "TermPass") -> "Term":
-        """Return the result of one pass as a term over bit-vectors, by default ``self.pass_bits(p)`` if that can be recorded.
+        """Return the result of one pass as a term over bit-vectors.
 
-        A pass that can be recorded does not branch on values, so it also runs on terms.
+        By default it is ``self.pass_bits(p)``, if `pass_bits` does not branch on values, so that it also runs on terms.
 
         Parameters
         ----------
@@ -473,7 +478,7 @@ class Accumulator:
 
     # -- probe vectors ---------------------------------------------------------------------------------------------------
     def probe(self, build: "Builder") -> None:
-        """Add probe vectors, whose results were worked out by hand and tell this specification from others; by default none.
+        """Add probe vectors, inputs whose results distinguish this specification from similar ones; by default none.
 
         Parameters
         ----------
@@ -483,12 +488,12 @@ class Accumulator:
 
     # -- symmetries ------------------------------------------------------------------------------------------------------
     def interchangeable(self, length: int) -> tuple[tuple[int, ...], ...]:
-        """Return the sets of products of one pass whose members may change places; by default each product alone.
+        """Return sets of products of one pass; products of one set may change places. By default each has its own set.
 
         Returns
         -------
         tuple of tuple of int
-            Places of the products; each place is in exactly one set. Block scales move with their products.
+            Places of the products in each set; each place is in exactly one set. Block scales move with their products.
         """
         return tuple((place,) for place in range(length))
 

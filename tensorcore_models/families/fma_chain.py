@@ -23,23 +23,25 @@ _FMA_PASS = 64
 class SequentialFMA(Accumulator):
     """`SequentialFMA` is a chain of IEEE fused multiply-adds in the output format, k ascending (xie-mma-sim, section IV-A).
 
-    FP64 tensor cores and AMD's FP64 and FP32 matrix cores compute it. With `flush_inputs`, `flush_outputs`, "odd_first" and the
-    rule nan "x86" it is VDPBF16PS (Intel SDM; measured: :mod:`tensorcore_models.catalogue.other`).
+    FP64 tensor cores and AMD's FP64 and FP32 matrix cores compute this chain. Intel's VDPBF16PS computes it with
+    ``flush_inputs=True, flush_outputs=True, pair_order="odd_first", nan="x86"`` (Intel SDM; measured:
+    :mod:`tensorcore_models.catalogue.other`).
 
     Parameters
     ----------
     rounding : str
-        Rounding of each FMA; "sr" needs ascending order and has the key `seed` as in :class:`FusedDotAdd`.
-    flush_inputs, flush_outputs : bool
-        Whether subnormal operands (a, b and c) are taken as zeros of the same sign, and whether results become zeros of the
-        same sign if they are below the smallest normal number when they are rounded with an unbounded exponent (as on x86,
-        which detects tininess after rounding).
+        Rounding of each FMA. "sr" is stochastic, needs `pair_order` "ascending", and has the key `seed`.
+    flush_inputs : bool
+        Whether subnormal operands (a, b and c) are taken as zeros of the same sign.
+    flush_outputs : bool
+        Whether a result below the smallest normal number becomes a zero of the same sign. As on x86, the result is compared
+        after rounding with an unbounded exponent (tininess after rounding).
     pair_order : {"ascending", "odd_first"}
         Order of the products; with "odd_first" the product with odd k is the first of each pair (VDPBF16PS).
     saturate : bool
         Whether overflow gives the largest finite number and a NaN result is zero (Ascend 910A).
     seed : int
-        Key of stochastic rounding.
+        Key of stochastic rounding, used as in :class:`FusedDotAdd`.
     """
 
     rounding: str = "rne"
@@ -108,11 +110,14 @@ class SequentialFMA(Accumulator):
         )  # fmt: skip
 
     def shows_order(self, formats):
-        """Return False for directed roundings, under which sums do not show where the large addends X and -X cancel."""
+        """Return whether `rounding` is "rne"; under other roundings, sums do not show where large addends X and -X cancel."""
         return self.rounding == "rne"
 
     def plan_fields(self, formats, scale, block_size):
-        """Return a plan in double if products are exact in double, else in integers or with exact errors of products."""
+        """Return the plan of a kernel that computes in doubles if products are exact in double.
+
+        Otherwise the kernel computes in integers, or in doubles with the exact rounding errors of the products.
+        """
         a, b, c, d = formats
         plans.require_draws(self, d)
         flush = FLUSH_SIGNED if self.flush_inputs else KEEP

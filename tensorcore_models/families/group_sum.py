@@ -64,12 +64,12 @@ class GroupDotFusedSum(AlignedSum):
         super().check_formats(formats, block_size)
         if block_size and block_size % self.group:
             raise ValueError(
-                f"a scale for {block_size} products cuts through groups of {self.group}: "
-                "choose a block_size that is a multiple of the group"
+                f"block_size is {block_size}, expected a multiple of the {self.group} products of a group, so that a group has "
+                "one scale"
             )
 
     def interchangeable(self, length):
-        """Return a set for each group, whose products may change places because their sum is exact."""
+        """Return the products of each group as interchangeable, because their sum is exact."""
         return tuple(tuple(range(i, min(i + self.group, length))) for i in range(0, length, self.group))
 
     def pass_bits(self, p):
@@ -144,18 +144,20 @@ class GroupDotFusedSum(AlignedSum):
         return Form(SumAlgorithm.GROUP_SUM, self)
 
     def step_error(self, unit, facts):
-        """Return a bound on the error of one step, which truncates exact group sums at their scales' exponents and rounds once.
+        """Return a bound on the error of one step, in which group sums are exact.
+
+        Two errors remain: scaled group sums and c are truncated at the alignment, and the total is rounded once.
 
         Raises
         ------
         ValueError
-            If a group has more than one scale, because the unit uses the first one for the whole group.
+            If the block size is not a multiple of the group, so that a group has several scales.
         """
         scales = errors.block_scales(unit)
         if scales is not None and scales.size % self.group:
             raise ValueError(
-                f"{unit.label}: a scale for {scales.size} products cuts through groups of {self.group}: choose a block size "
-                "that is a multiple of the group"
+                f"{unit.label}: block_size is {scales.size}, expected a multiple of the {self.group} products of a group, so "
+                "that a group has one scale"
             )
         groups = facts.groups or self.group_facts_of_formats(unit)
         count = self.terms // self.group
@@ -171,7 +173,7 @@ class GroupDotFusedSum(AlignedSum):
         return errors.StepError(total, cut * 2.0 ** min(floor, 1000) + absolute, self.terms, texts)
 
     def group_facts_of_formats(self, unit):
-        """Return bounds on how large scales are relative to group sums, for all operands in the engine's formats."""
+        """Return bounds on how far a group's alignment exponent exceeds that of its sum, for all operands of the formats."""
         a, b = (get_float_format(f) for f in unit.formats[:2])
         scales = errors.block_scales(unit)
         smallest = a.min_subnormal * b.min_subnormal
@@ -182,7 +184,7 @@ class GroupDotFusedSum(AlignedSum):
         return errors.GroupFacts(max(1.0, 2.0**subnormal / smallest), None if zeros_skip else 2 * scales.format.emax)
 
     def group_facts(self, unit, a, b, scale_a, scale_b):
-        """Return bounds on how large the scales of a group are relative to its sum, over all groups of all elements."""
+        """Return bounds on how far a group's alignment exponent exceeds that of its sum, for these operands."""
         scales, rule = errors.block_scales(unit), self.zero_operand
         lift: float = 1.0
         floor: int | None = None
@@ -229,7 +231,7 @@ class GroupDotFusedSum(AlignedSum):
                     yield cls(group, terms)
 
     def probe(self, build):
-        """Add vectors that show the exact sums of groups and their alignment with c."""
+        """Add vectors that show that group sums are exact, and how group sums and c are aligned."""
         group, bits = self.group, self.fraction_bits
         kept_bits(build, (0, group), bits, None)
         alignment_rounding(build, (0, group), "rz", bits, None)

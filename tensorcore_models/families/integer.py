@@ -36,7 +36,7 @@ class IntegerDotAdd(Accumulator):
         check_range(self, "terms", 1, 1 << 16)
 
     def interchangeable(self, length):
-        """Return one set of all products, because the sum is exact."""
+        """Return all products as interchangeable, because the sum is exact."""
         return (tuple(range(length)),)
 
     def idle(self, formats):

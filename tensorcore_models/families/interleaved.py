@@ -26,16 +26,18 @@ from .fused.search import FIELDS as PARAMETRIC
 
 @dataclass(frozen=True)
 class InterleavedDotAdd(Accumulator):
-    """`InterleavedDotAdd` is the sum of Hopper's and Blackwell's fp8 `mma.sync`, chained fused dot-adds (FDA) on fp16.
+    """`InterleavedDotAdd` chains fused dot-adds (FDA) over interleaved groups of k.
+
+    Hopper's and Blackwell's fp8 `mma.sync` computes this sum.
 
     The groups are G_j = {k : (k // run) mod groups = j}, in the order of `group_order`. The sum is
-    ``s = FDA(0, G_0); s = FDA(s, G_1); ...; d = RNE(s + c)``; every step is rounded to the output format
-    (khattak-mikaitis, section IV; the published vectors of H100, H200 and B200 confirm it for fp16 results).
+    ``s = FDA(0, G_0); s = FDA(s, G_1); ...; d = RNE(s + c)``. Every step is rounded to the output format. Source:
+    khattak-mikaitis, section IV; for fp16 results, published vectors of H100, H200 and B200 confirm it.
 
     Parameters
     ----------
     dot : FusedDotAdd
-        The fused operation of one group.
+        Fused operation of one group.
     run : int
         Number of consecutive k that belong to the same group.
     groups : int
@@ -43,7 +45,8 @@ class InterleavedDotAdd(Accumulator):
     group_order : tuple of int
         Order in which the groups are chained.
     via_format : str
-        Format to which operands are converted exactly; this format determines the exponents of subnormal operands.
+        Format to which operands are converted exactly (fp16 on these GPUs). An operand is aligned by its exponent in this
+        format.
     final_rounding : str
         Rounding of the last addition.
     """
@@ -96,7 +99,7 @@ class InterleavedDotAdd(Accumulator):
         return [g[i : i + self.dot.terms] for g in members for i in range(0, len(g), self.dot.terms)]
 
     def interchangeable(self, length):
-        """Return a set for each fused operation, whose products may change places."""
+        """Return the products of each fused operation as interchangeable."""
         return tuple(tuple(part) for part in self._parts(length))
 
     def pass_bits(self, p):
@@ -199,7 +202,7 @@ class InterleavedDotAdd(Accumulator):
                 )  # fmt: skip
 
     def probe(self, build):
-        """Add vectors of two fused dot-adds, chained over interleaved pairs of fp8 products (khattak-mikaitis, IV-A5)."""
+        """Add vectors that show which k form a group, and how the groups are chained (khattak-mikaitis, IV-A5)."""
         bits, run, groups = self.dot.fraction_bits, self.run, self.groups
         first = [k for k in range(build.row.k) if k // run % groups == self.group_order[0]]
         other = [k for k in range(build.row.k) if k // run % groups == self.group_order[1]]

@@ -19,25 +19,25 @@ from .ieee import X86_RULES, ieee_fields, require_lanes
 
 @dataclass(frozen=True)
 class LanedFMA(Accumulator):
-    """`LanedFMA` is the sum of AMX's TDPBF16PS and TDPFP16PS, interleaved chains of FMAs (Intel SDM).
+    """`LanedFMA` is the sum of AMX's TDPBF16PS and TDPFP16PS: interleaved chains of FMAs (Intel SDM).
 
-    Lane l starts from zero and takes k = l, l + lanes, ... The lanes are added in order, and their total is added to c last.
-    Every step is an FP32 operation that rounds to nearest even and flushes its result as SequentialFMA's `flush_outputs` does.
-    A subnormal c is zero.
+    Chain l, called a lane, starts from zero and takes k = l, l + lanes, ... The results of the lanes are added in order, and
+    their total is added to c last. Every operation is in FP32 and rounds to nearest even. A result below the smallest normal
+    number (after rounding with an unbounded exponent) becomes a zero of the same sign. A subnormal c is taken as zero.
 
     Parameters
     ----------
     lanes : int
-        Number of chains; 2 in TDPBF16PS.
+        Number of lanes; 2 in TDPBF16PS.
     terms : int
         Number of products in one instruction.
     flush_inputs : bool
-        Whether subnormal operands are taken as zero (bf16); fp16 operands are widened exactly.
+        Whether subnormal operands of A and B are taken as zeros: True for bf16 operands, False for fp16 operands.
     pairs : {"none", "two_lanes"}
-        Edge rule of AMX-FP8, whose operation adds the four products of a dword in one expression. With "none" they are added in
-        one chain, in their order. With "two_lanes" products 0 and 1 of each dword are added to each other and then to one lane,
-        products 2 and 3 to another lane; every operation is rounded, and operands below 2^-14, the subnormal numbers of fp16,
-        are zeros (Bochs 783b58fd6, amx.cc).
+        Edge rule of AMX-FP8: order in which the four products of a dword are added, which Intel's text leaves open.
+        "none": one after the other, in one chain. "two_lanes": products 0 and 1 are added to each other and then to one lane;
+        products 2 and 3 are added to each other and then to another lane. Every operation is rounded, and operands below 2^-14
+        (subnormal in fp16) are zeros (Bochs 783b58fd6, amx.cc).
     """
 
     lanes: int = 2
@@ -189,11 +189,11 @@ class LanedFMA(Accumulator):
                 yield cls(1, terms, False, "two_lanes")
 
     def simplest(self):
-        """Return a copy without `flush_inputs` if `pairs` already takes subnormal operands as zeros."""
+        """Return a copy with `flush_inputs` False if `pairs` is "two_lanes", which takes subnormal operands as zeros anyway."""
         return dataclasses.replace(self, flush_inputs=False) if self.pairs != "none" else self
 
     def probe(self, build):
-        """Add vectors that show AMX's two interleaved chains from zero, their sum, and c added last."""
+        """Add vectors that show which products share a lane, that lanes start from zero, and that c is added last."""
         single_rounding(build, 0, "rne")
         half = power(-build.fraction_bits - 1)
         build.add("half a unit twice in one lane meets before c", {0: half, 2: half}, ONE, ONE + 2 * half)

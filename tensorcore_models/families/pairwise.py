@@ -32,13 +32,13 @@ class GroupPairwiseSum(Accumulator):
     group : int
         G, a power of two: 4, or 2 for the bf16 instructions without ``_1k``.
     flush_input : {"format", "fp32", "none"}
-        Edge rule: operands that become +0, besides zeros of either sign. "format": operands below the smallest normal number of
-        their format (text of xie-mma-sim). "fp32": operands below 2^-126 (its Algorithm 3). "none": no operand. With "format"
-        and "fp32", a c below 2^-126 also becomes +0.
+        Edge rule: operands that become +0. Zeros of either sign always do. "format": also operands below the smallest normal
+        number of their format (text of xie-mma-sim). "fp32": also operands below 2^-126 (Algorithm 3 of xie-mma-sim). "none":
+        only zeros. With "format" and "fp32", a c below 2^-126 also becomes +0.
     flush_results : bool
         Whether FP32 products and sums below 2^-126 become zeros of the same sign.
     terms : int or None
-        Number of products of one instruction; c is flushed once for each instruction. None means `group`.
+        Number of products of one instruction, before which c is flushed by `flush_input`. None means `group`.
     """
 
     group: int = 4
@@ -68,11 +68,11 @@ class GroupPairwiseSum(Accumulator):
         return 1 if self.terms is None else self.terms // self.group
 
     def interchangeable(self, length):
-        """Return the pairs of products that are added to each other, whose members may change places."""
+        """Return the two products of each pair that is added first as interchangeable."""
         return tuple(tuple(range(i, min(i + min(self.group, 2), length))) for i in range(0, length, min(self.group, 2)))
 
     def pass_bits(self, p):
-        """Return the encoding of c plus one group, which a tree of FP32 additions sums (xie-mma-sim, Algorithms 2 and 3)."""
+        """Return the encoding of c plus the sum of one group by a tree of FP32 additions (xie-mma-sim, Algorithms 2 and 3)."""
         a_format, b_format, c_format, d_format = p.formats
         x, y, c = p.x, p.y, p.c
         if self.flush_input != "none":
@@ -167,7 +167,7 @@ class GroupPairwiseSum(Accumulator):
         return (Search("pairwise sums of groups", fields, search.unscaled(starts), shape, rank=30),)
 
     def probe(self, build):
-        """Add vectors that show FP32 products, the binary tree over a group, and group sums that are added to c in turn."""
+        """Add vectors that show that products are rounded to FP32, and in which order products, group sums and c are added."""
         single_rounding(build, 0, "rne")
         half, group, k = power(-build.fraction_bits - 1), self.group, build.row.k
         for distance in (1, group // 2, group - 1):

@@ -18,8 +18,8 @@ from .ieee import ieee_fields, require_lanes
 class PairRoundOddSum(Accumulator):
     """`PairRoundOddSum` is Arm's BFMMLA without the extended mode (Arm Architecture Reference Manual, BFMMLA).
 
-    The products of each pair are rounded, added, and their sum is added to the accumulator. Every operation is in FP32 and
-    rounds to odd. Subnormal operands and results are flushed to zero; overflow gives infinity.
+    The two products of a pair are rounded and added to each other. Their sum is added to the accumulator. Every operation is in
+    FP32 and rounds to odd. Subnormal operands and results are flushed to zero; overflow gives infinity.
     """
 
     nan: NanRule = dataclasses.field(default="quiet", kw_only=True)
@@ -29,7 +29,7 @@ class PairRoundOddSum(Accumulator):
         return 2
 
     def interchangeable(self, length):
-        """Return the first two products as one set, which are added to each other before a third product is added."""
+        """Return the two products of a pair as interchangeable, because they are added to each other first."""
         return ((0, 1), *((i,) for i in range(2, length))) if length > 1 else super().interchangeable(length)
 
     def pass_bits(self, p):
@@ -80,7 +80,7 @@ class PairRoundOddSum(Accumulator):
         return (Search("pairs rounded to odd", search.COMMON, search.unscaled(lambda i: [cls()]), rank=40),)
 
     def probe(self, build):
-        """Add vectors that show BFMMLA's pairs and roundings to odd."""
+        """Add vectors that show that products are added in pairs, and that every operation rounds to odd."""
         single_rounding(build, 0, "ro")
         half = power(-build.fraction_bits - 1)
         build.add("half a unit twice in a pair meets before c", {0: half, 1: half}, ONE, ONE + 2 * half)

@@ -65,7 +65,7 @@ class ScaledDotAdd(Accumulator):
         return dataclasses.replace(fmt, bias=fmt.bias + self.scale) if self.scale else fmt
 
     def interchangeable(self, length):
-        """Return one set of all products, because their sum is exact."""
+        """Return all products as interchangeable, because their sum is exact."""
         return self.exact.interchangeable(length)
 
     def pass_bits(self, p):
@@ -79,7 +79,7 @@ class ScaledDotAdd(Accumulator):
         return z.select(overflow, (z.natural(code) & fmt.sign_bit) + fmt.max_bits, code, fmt.bits)
 
     def conversion(self, formats):
-        """Return a conversion that changes no encoding, but reads the encodings of a in a format that includes the scale."""
+        """Return a conversion that keeps all encodings but reads a in a format whose exponent bias includes the scale."""
         if self.saturate:
             return None
         return Conversion(self.exact, (self._scaled(formats[0]), *formats[1:]), lambda codes, side: codes)

@@ -20,11 +20,11 @@ _NUMPY = {FORMATS[f"fp{8 * kind().itemsize}"]: kind for kind in (np.float16, np.
 
 @dataclass(frozen=True)
 class WidenedDotAdd(Accumulator):
-    """`WidenedDotAdd` is WMMA with different formats of C and D, computed by the FP32 instruction between two conversions.
+    """`WidenedDotAdd` is WMMA whose C and D have different formats, computed by the FP32 instruction between two conversions.
 
-    c is converted exactly to `via_format`, in which its subnormal numbers are normal. `dot` runs over the products of one
-    instruction in chained steps. If d has another format, the result of the steps is rounded to it (to nearest, ties to even);
-    a negative result that rounds to zero is -0.
+    c is converted exactly to `via_format`, in which its subnormal numbers are normal. `dot` then adds the products of one
+    instruction in chained steps. If d has another format than `via_format`, the result is rounded to the format of d (to
+    nearest, ties to even); a negative result that rounds to zero is -0.
 
     Sources: the SASS that nvcc 13.0 makes for sm_75 to sm_120 (HADD2.F32, HMMA.F32, F2FP.F16.F32 or F2F), and outputs of an
     H100 (docs/hardware.md).
@@ -34,7 +34,7 @@ class WidenedDotAdd(Accumulator):
     dot : Accumulator
         Algorithm of the sum, whose addends and results have `via_format`.
     terms : int
-        Number of products of one instruction, after which its result is rounded; a multiple of the products of a step of `dot`.
+        Number of products of one instruction, a multiple of the products of a step of `dot`.
     via_format : str
         Format in which `dot` sums.
     """
@@ -69,7 +69,7 @@ class WidenedDotAdd(Accumulator):
         get_float_format(self.via_format)
 
     def with_rules(self, **rules):
-        """Return a copy with other edge rules of `dot`; rules about NaN are changed in `dot` and in the copy itself.
+        """Return a copy with other values of edge rules of `dot`; rules about NaN also change in the copy itself.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class WidenedDotAdd(Accumulator):
         self.dot.check_formats(self._formats(formats), block_size)
 
     def interchangeable(self, length):
-        """Return the interchangeable sets of `dot`, for each of its steps."""
+        """Return the sets of products that may change places in each step of `dot`."""
         step = self.dot.terms_per_step
         found: list[tuple[int, ...]] = []
         for start in range(0, length, step):

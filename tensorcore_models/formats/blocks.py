@@ -38,15 +38,15 @@ class BlockScaled:
     Attributes
     ----------
     bits : ndarray
-        Encodings of the elements, in the shape of the source.
+        Encodings of the elements, in the shape of the matrix.
     scales : ndarray of uint8
-        Encodings of the scales; the blocked axis is ceil(length / block_size) long.
+        Encodings of the scales, in the shape of the matrix but with ceil(length / block_size) entries along `axis`.
     element_format, scale_format : Format
         Formats of the elements and of the scales.
     block_size : int
-        Number of elements that share a scale.
+        Number of consecutive elements along `axis` that share a scale.
     axis : int
-        Axis along k, which is blocked: 1 for a, 0 for b.
+        Axis along k: 1 for a, 0 for b.
     """
 
     bits: np.ndarray
@@ -59,7 +59,7 @@ class BlockScaled:
     @property
     @default_fp_state
     def elements(self) -> np.ndarray:
-        """Return the elements without their scales, in the natural type that `gemm` takes."""
+        """Return the elements without their scales, in the numpy or ml_dtypes type of their format, which `gemm` takes."""
         return values_of_bits(self.bits, self.element_format)
 
     @default_fp_state
@@ -93,9 +93,11 @@ def quantize_blocks(
     axis : {0, 1}
         Axis along k.
     scale_rounding : {"floor", "ceil", "nearest"}
-        Rounding of the scale to its format. For ue8m0, "floor" is the OCP rule 2^(floor(log2 max) - emax), "ceil" the
-        smallest power of two at which no element overflows, "nearest" the power of two with the ratio to max / max_finite
-        nearest to 1. For other scale formats, max / max_finite is rounded down, up or to nearest even.
+        Rounding of a block's scale to its format, where max is the largest magnitude in the block, and emax and max_finite are
+        the exponent and the value of the largest number of the element format. For ue8m0, "floor" gives
+        2^(floor(log2 max) - emax) (the OCP rule), "ceil" the smallest power of two at which no element overflows, "nearest"
+        the power of two whose ratio to max / max_finite is nearest to 1. For other scale formats, max / max_finite is rounded
+        down, up or to nearest even.
     rounding : str
         Rounding of the elements.
     saturate : bool
@@ -104,7 +106,7 @@ def quantize_blocks(
     Raises
     ------
     ValueError
-        If `x` holds NaN or infinity, or has another number of dimensions, or a name is unknown.
+        If `x` holds NaN or infinity, or is not a matrix, or a name is unknown.
 
     Notes
     -----

@@ -74,7 +74,8 @@ def as_array(x: Any, name: str = "x") -> np.ndarray:
     Parameters
     ----------
     x : array_like
-        Array that the module's description accepts, of any shape, strides and byte order; it is never modified.
+        Numpy or ml_dtypes array, scalar, nested list of numbers, torch tensor on the CPU, object with ``__array__``, or DLPack
+        object on the CPU, of any shape, strides and byte order; it is never modified.
     name : str
         Name of the argument in messages.
 

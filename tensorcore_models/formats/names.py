@@ -71,7 +71,8 @@ def get_format(fmt: str | Format | IntegerFormat) -> Format | IntegerFormat:
     Parameters
     ----------
     fmt : str, Format or IntegerFormat
-        Name of :data:`tensorcore_models.FORMATS`, name of an ml_dtypes type, or a spelling that :func:`operand_format` reads.
+        Name in :data:`tensorcore_models.FORMATS`, name of an ml_dtypes type, or another usual name, such as "half", "f16" or
+        "torch.bfloat16". "e4m3" is ml_dtypes' float8_e4m3, which has infinities; OCP's format without infinity is "e4m3fn".
 
     Raises
     ------

@@ -119,7 +119,8 @@ def _integer_bits(array: np.ndarray, fmt: IntegerFormat, name: str) -> np.ndarra
     if array.size and (int(array.min()) < fmt.minimum or int(array.max()) > fmt.maximum):
         outside = int(((array < fmt.minimum) | (array > fmt.maximum)).sum())
         raise ValueError(
-            f"{name}: {outside} of {array.size} values are outside the range of {fmt.name}, {fmt.minimum} to {fmt.maximum}"
+            f"{name}: {outside} of {array.size} values are outside the range of {fmt.name}, {fmt.minimum} to {fmt.maximum}: "
+            "clip or scale the values first"
         )
     mask = fmt.container.type((1 << fmt.bits) - 1)
     return array.astype(fmt.dtype).view(fmt.container) & mask

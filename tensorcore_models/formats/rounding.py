@@ -239,12 +239,15 @@ def encode(
     fmt : str or Format
         Target format.
     rounding : {"rne", "rna", "rz", "ru", "rd", "ro", "sr", "ra", "rnu", "rnd", "rnz", "rno"}
-        Rounding mode: to nearest with ties to even or away from zero; toward zero, +inf, -inf; to odd; stochastic; away from
-        zero; to nearest with ties up, down, toward zero, to odd.
+        Rounding mode.
+
+        - to nearest, ties to even (rne), away from zero (rna), up (rnu), down (rnd), toward zero (rnz), to odd (rno)
+        - directed: toward zero (rz), up (ru), down (rd), away from zero (ra)
+        - to odd (ro), stochastic (sr)
     saturate : bool, optional
-        If True, overflow and infinity give the largest finite number. If False, they give infinity, NaN in a format without
-        infinity, or an error in a format with neither. By default False, but True for overflow and infinity in formats with
-        neither (fp6 and fp4: OCP Microscaling Formats v1.0), where a NaN raises an error.
+        If True, overflow and infinity give the largest finite number. If False, they give infinity; NaN in a format without
+        infinity; an error in a format with neither. The default is False, but in formats with neither (fp6 and fp4) overflow
+        and infinity give the largest finite number (OCP Microscaling Formats v1.0), and NaN raises an error.
     nan : float, optional
         Replacement of NaN (0.0 on an Ascend 910A, with ``saturate=True``); by default the rule of the format applies.
     subnormals : {"keep", "flush"}
@@ -262,7 +265,8 @@ def encode(
     Raises
     ------
     ValueError
-        If an element has no encoding (see the module's rules), an integer has no exact float64 value, or a name is unknown.
+        If an element has no encoding (such as NaN, zero or a negative number in a format without them), an integer has no
+        exact float64 value, or a name is unknown.
     TypeError
         If `x` is not an array of real numbers of at most 64 bits.
 
@@ -341,7 +345,8 @@ def _checked_bits(bits: Any, fmt: Format) -> np.ndarray:
     array = np.asarray(bits)
     if array.dtype.kind not in "iu":
         raise TypeError(
-            f"expected integer encodings, got dtype {array.dtype}: for values use encode, for bits .view({fmt.container})"
+            f"expected integer encodings, got dtype {array.dtype}: encode values by encode, or view their bits by "
+            f".view({fmt.container})"
         )
     if array.dtype.newbyteorder("=") != fmt.container:
         wrong = (array < 0) | (array > (1 << fmt.bits) - 1)
@@ -402,7 +407,7 @@ def decode(bits: Any, fmt: str | Format, dtype: Any = np.float64) -> np.ndarray:
 def _decode_to_format(codes: np.ndarray, fmt: Format, dtype: np.dtype) -> np.ndarray:
     wanted = format_of_dtype(dtype)
     if wanted is None:
-        raise TypeError(f"dtype is {dtype}, expected a floating-point type with a format (float64, float32, ml_dtypes)")
+        raise TypeError(f"dtype is {dtype}, expected float64, float32, float16 or a floating-point type of ml_dtypes")
     if wanted == fmt:
         return codes.view(dtype)
     values = decode(codes, fmt, np.float64)

@@ -46,7 +46,9 @@ class Format:
     bias : int
         Exponent bias: a normal number is ``1.f * 2**(field - bias)``.
     specials : {"ieee", "fn", "fnuz", "finite", "scale", "tapered"}
-        Meaning of the encodings that are not finite numbers (see :data:`Specials` in the source).
+        Encodings that are not finite numbers. "ieee": the largest exponent field has infinities and NaN. "fn": only all ones
+        is NaN; no infinity. "fnuz": only the encoding of -0 is NaN; no infinity. "finite": none. "scale": only all ones is
+        NaN, and there is neither zero nor sign (ue8m0). "tapered": the widths of exponent and fraction depend on the number.
     signed : bool
         Whether there is a sign bit.
     padding_bits : int
@@ -86,13 +88,18 @@ class Format:
                 f"fraction together at most 63 bits, and the bias {self.bias} at most 2**31 in magnitude"
             )
         if self.specials == "scale" and (self.signed or self.fraction_bits):
-            raise ValueError(f"format {self.name!r}: a scale format must have signed=False and fraction_bits=0")
+            raise ValueError(
+                f"format {self.name!r}: signed is {self.signed} and fraction_bits is {self.fraction_bits}, "
+                "expected False and 0 with specials 'scale'"
+            )
         if self.specials == "fnuz" and not self.signed:
-            raise ValueError(f"format {self.name!r}: fnuz needs signed=True, because its NaN is the encoding of -0")
+            raise ValueError(
+                f"format {self.name!r}: signed is False, expected True with specials 'fnuz', whose NaN is the encoding of -0"
+            )
         if self.specials == "ieee" and (self.exponent_bits < 2 or self.fraction_bits < 1):
             raise ValueError(
-                f"format {self.name!r}: ieee needs at least two exponent bits and one fraction bit, got "
-                f"{self.exponent_bits} and {self.fraction_bits}"
+                f"format {self.name!r}: exponent_bits is {self.exponent_bits} and fraction_bits is {self.fraction_bits}, "
+                "expected at least 2 and 1 with specials 'ieee'"
             )
 
     @property
@@ -108,7 +115,7 @@ class Format:
 
     @property
     def precision(self) -> int:
-        """Return the number of significand bits including the hidden bit (p in the papers)."""
+        """Return the number p of significand bits, including the hidden bit."""
         return self.fraction_bits + 1
 
     @cached_property

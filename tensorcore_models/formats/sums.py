@@ -49,7 +49,7 @@ def scale_rounded(
     if isinstance(source, IntegerFormat) or isinstance(target, IntegerFormat):
         if scalar != 1 or source != target:
             raise ValueError(
-                f"the scalar is {scalar}, but integer results cannot be scaled: use alpha = 1, beta = 1 or 0"
+                f"alpha or beta is {scalar}, but integer results cannot be scaled: use alpha = 1 and beta = 1 or 0"
             )
         return bits
     if scalar == 1 and source == target:

@@ -84,7 +84,10 @@ def split(
     subnormals: str = "keep",
     seed: int = 0,
 ) -> tuple[np.ndarray, ...]:
-    """Return values split into words of a format, as the module's docstring defines.
+    """Return values split into words of a format.
+
+    Word j is the residual r_j times ``2**s_j``, rounded to `fmt`. r_0 is x, and r_(j+1) = r_j - word_j 2**-s_j is computed by
+    one subtraction in the type of x (float32 or float64). The module's docstring has the rules for overflow, NaN and zeros.
 
     Parameters
     ----------
@@ -96,8 +99,8 @@ def split(
     words : int
         Number of words, at least 1.
     scale_exponent : int or sequence of int
-        Exponent s_b of eq. 7 of Xue et al. (arXiv:2507.23387v4), or the exponent s_j of each word
-        (:func:`word_scale_exponents`).
+        Exponents s_j, one for each word. An int s stands for s_j = j s; with two words, s is s_b in eq. 7 of Xue et al.
+        (arXiv:2507.23387v4).
     rounding, nan, subnormals, seed
         See :func:`tensorcore_models.encode`; stochastic rounding of word j uses the seed ``seed + j``.
     overflow : {"inf", "saturate"}
@@ -108,14 +111,14 @@ def split(
     Returns
     -------
     tuple of numpy.ndarray
-        Words in the shape of `x`, in the natural type of `fmt` (ml_dtypes for bf16 and fp8; float32 for tf32) or, with `bits`,
-        in its container type.
+        Words in the shape of `x`: values in the numpy or ml_dtypes type of `fmt` (float32 for tf32), or, with `bits`,
+        encodings in its container type.
 
     Raises
     ------
     ValueError
         If a name is unknown, `words` is below 1, the number of exponents is wrong, a word has no encoding, or
-        `fmt` has no natural type and `bits` is false.
+        `fmt` has no numpy or ml_dtypes type and `bits` is false.
     TypeError
         If `x` is not an array of real numbers.
 

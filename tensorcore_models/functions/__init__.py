@@ -124,4 +124,4 @@ def get_function(arch: str, name: str | None = None) -> Function:
     near = difflib.get_close_matches(str(name), known, 3, cutoff=0.5)
     reason = f"{name} is not on {arch}" if elsewhere else f"unknown function {name!r} of {arch}"
     where = f"; it is on {', '.join(elsewhere)}" if elsewhere else f"; nearest: {', '.join(near)}" if near else ""
-    raise ValueError(f"{reason}{where}. It has {', '.join(known)}")
+    raise ValueError(f"{reason}{where}. {arch} has {', '.join(known)}")

@@ -30,7 +30,7 @@ class Function:
     arch, name : str
         Architecture and name of the function.
     row : Row
-        Program, formats and errors of the function.
+        Program and formats of the function, and its greatest error in words.
     evidence : str
         Evidence for the bits on this architecture.
     """
@@ -116,8 +116,8 @@ class Function:
         Parameters
         ----------
         *operands : array_like
-            Values that the operand's format can represent. Packed instructions are computed for each element alone. The lower
-            word of an FP64 number is ignored (PTX ISA).
+            Values that the operand's format can represent. A packed instruction is computed for each element separately. The
+            lower word of an FP64 number is ignored (PTX ISA).
 
         Returns
         -------
@@ -254,7 +254,7 @@ class Function:
         return self._on(on_integers, [self._single(x, name, self.operand_dtype) for x, name in named])
 
     def terms(self, *operands: Any) -> Any:
-        """Return the result as a bit-vector term (:mod:`tensorcore_models.bitvectors.terms`), for terms of the operands.
+        """Return the result as a bit-vector term (:mod:`tensorcore_models.bitvectors.terms`); the operands are terms, too.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class Function:
         return found if self._narrowed is None else z.converted(found, fp32, self._narrowed, self.row.rounding)
 
     def steps(self, *operands: int) -> list[tuple[sequences.SequenceStep, list[Any], Any]]:
-        """Return the instructions of one result, each with the plain integers of its operands and of its result.
+        """Return the instructions that compute one result, each with its operands and its result as plain integers.
 
         Parameters
         ----------

@@ -72,7 +72,8 @@ class _Reader:
     def step(self, operation: str, *sources: Any) -> int:
         if OPERATIONS.get(operation) != len(sources):
             raise ValueError(
-                f"{operation} with {len(sources)} operands in {self.text!r} is not in sequences.OPERATIONS"
+                f"got {operation} with {len(sources)} operands in {self.text!r}, expected an operation of {OPERATIONS} with as "
+                "many operands as the number there"
             )
         return self.steps.setdefault(SequenceStep(operation, sources), len(self.steps))
 
@@ -102,7 +103,10 @@ class _Reader:
                 return self.step("select", *map(self.expression, (test, body, other)))
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self.step(name, *map(self.expression, args))
-        raise ValueError(f"{ast.unparse(node)} in {self.text!r} is not an expression of a sequence (see {__name__})")
+        raise ValueError(
+            f"{ast.unparse(node)} in {self.text!r} is not an expression of a sequence, expected a number, a name, arithmetic, "
+            f"a comparison, x if test else y, or a call of {', '.join(OPERATIONS)}"
+        )
 
     def negated(self, node: ast.expr) -> Any:
         """Return the source of a negated expression."""
@@ -126,7 +130,7 @@ def parse(text: str, operands: tuple[str, ...] = ("x",)) -> InstructionSequence:
             raise ValueError(f"{ast.unparse(node)} in {text!r} is not an assignment, expected name = expression")
         reader.names[node.targets[0].id] = reader.expression(node.value)
     if not isinstance(last, ast.Expr):
-        raise ValueError(f"{text!r} must end in an expression, the result")
+        raise ValueError(f"got {text!r}, which must end in an expression, the result, not in an assignment")
     result = reader.expression(last.value)
     return InstructionSequence(operands, tuple(reader.steps), result)
 

@@ -126,7 +126,7 @@ def predicted(unit: str, target: str) -> PredictedRate:
     """
     if (unit, target) not in COUNTED or target not in DEVICES:
         known = ", ".join(f"{u} on {t}" for u, t in COUNTED if t in DEVICES)
-        raise ValueError(f"no instructions were counted for {unit} on {target}; counted are {known}")
+        raise ValueError(f"no instructions were counted for {unit} on {target}, expected one of {known}")
     device, count = DEVICES[target], COUNTED[unit, target]
     limits = {"issue": ISSUE / count}
     if (number := _fp64_instructions(unit, target)) > 0:

@@ -50,7 +50,9 @@ def register_count(cubin: bytes) -> int:
     """
     at = cubin.find(_REGISTERS)
     if at < 0:
-        raise ValueError("the cubin has no .nv.info entry for the registers of its kernel")
+        raise ValueError(
+            "the cubin has no .nv.info entry for the registers of its kernel: give a cubin that ptxas wrote"
+        )
     return int.from_bytes(cubin[at + 8 : at + 12], "little")
 
 

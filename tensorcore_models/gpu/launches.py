@@ -88,8 +88,8 @@ class TritonLaunch:
     def __post_init__(self):
         if self.grid > MOST_PROGRAMS:
             raise ValueError(
-                f"{self.function} takes {self.grid} programs, but a grid has at most {MOST_PROGRAMS}: pass fewer rows, "
-                "columns or batches at a time"
+                f"a launch of {self.function} has a grid of {self.grid} programs, expected at most {MOST_PROGRAMS}: pass fewer "
+                "rows, columns or batches at a time"
             )
 
 

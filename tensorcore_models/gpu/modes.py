@@ -418,7 +418,7 @@ def plan_of(low: Lowered, target: str, label: str = "it") -> ModePlan:
         from ..kernels import kernel_name
 
         raise ValueError(
-            f"{label} has no GPU kernel for {target}, but the CPU kernel {kernel_name(low)}: pass arrays, "
-            "or tensors on the CPU (.cpu())"
+            f"{label} has no GPU kernel for {target}. The CPU kernel {kernel_name(low)} computes it: pass numpy arrays, or "
+            "tensors on the CPU (.cpu())"
         )
     return found

@@ -108,7 +108,7 @@ def staged_steps(plan: ModePlan, target: KernelTarget, tile: tuple[int, int]) ->
     if fit < 2:
         raise ValueError(
             f"two steps of a tile of {tile[0]} x {tile[1]} take {2 * size} bytes of shared memory, but {target.name} has "
-            f"{target.shared}: give fewer warps or outputs of a thread"
+            f"{target.shared}: use fewer warps, or fewer outputs for each thread"
         )
     return min(max(fit // 2, 2), STEPS_AHEAD)
 

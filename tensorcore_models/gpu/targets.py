@@ -72,5 +72,5 @@ def get_target(name: str) -> KernelTarget:
     text = str(name)
     text = f"sm_{text}" if text.isdigit() else text.rstrip("af") if text.startswith("sm_") else text
     if text not in TARGETS:
-        raise ValueError(f"unknown target {name!r}; known: {', '.join(TARGETS)}")
+        raise ValueError(f"unknown target {name!r}, expected one of {', '.join(TARGETS)}")
     return TARGETS[text]

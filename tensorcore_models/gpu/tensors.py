@@ -255,7 +255,7 @@ def _check_tile(engine: Any, a: Any, b: Any, c: Any) -> None:
     if shapes != [(*lead, m, k), (*lead, k, n), (*lead, m, n)]:
         raise ValueError(
             f"{engine}: a, b and c have shapes {', '.join(map(str, shapes))}, expected (..., {m}, {k}), (..., {k}, {n}) and "
-            f"(..., {m}, {n}) with the same lead as c: {lead}"
+            f"(..., {m}, {n}) with the leading dimensions {lead} of c"
         )
 
 
@@ -291,7 +291,9 @@ def _shaped(engine: Any, a: Any, b: Any, c: Any, every: int | None) -> Any:
     lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     shape = (*lead, a.shape[-2], b.shape[-1])
     if c is not None and tuple(c.shape) != shape:
-        raise ValueError(f"c is {tuple(c.shape)}, expected {shape} from a {tuple(a.shape)} and b {tuple(b.shape)}")
+        raise ValueError(
+            f"c has shape {tuple(c.shape)}, expected {shape} for a of shape {tuple(a.shape)} and b of shape {tuple(b.shape)}"
+        )
     if 0 in shape:
         return torch.empty(shape, dtype=_signed(lowered(engine).d_format.container.itemsize), device=a.device)
     size = math.prod(lead)
@@ -318,7 +320,9 @@ def _codes(x: Any, fmt: Any, name: str) -> Any:
         )
     x = x.view(_signed(size))
     if fmt.bits < 8 * size and bool((x & ~((1 << fmt.bits) - 1)).any()):
-        raise ValueError(f"{name}: {fmt.name} has {fmt.bits} bits, the high bits of each element must be 0")
+        raise ValueError(
+            f"{name}: got elements with nonzero high bits, expected {fmt.bits}-bit encodings of {fmt.name} with high bits 0"
+        )
     return x
 
 

@@ -26,11 +26,15 @@ def engine(
     Parameters
     ----------
     name : str
-        Name of the engine. ``"cuda:mma.m16n8k16.f32.f16.f16.f32"`` is an instruction of this machine's GPU.
-        ``"torch:fp16"`` is ``torch.matmul`` of float16 on the GPU; ``"torch:e4m3fn.fp32"`` also names the format of the
-        result, ``"torch:fp16@cpu"`` the device. ``"cupy:fp16"`` is cuBLAS through cupy. ``"npu:fp16"`` is
-        ``torch.matmul`` on an Ascend NPU through torch_npu. ``"cpu:vdpbf16ps"``, ``"cpu:tdpbf16ps"`` and ``"cpu:bfmmla"``
-        are instructions of this CPU, whose full names work, too. ``"cpu-emulated:tdpbf16ps"`` is plain C with the same bits.
+        Name of the engine:
+
+        - ``"cuda:mma.m16n8k16.f32.f16.f16.f32"``: an instruction of this machine's GPU
+        - ``"torch:fp16"``: ``torch.matmul`` of float16 on the GPU; ``"torch:e4m3fn.fp32"`` also names the format of the
+          result, ``"torch:fp16@cpu"`` also names the device
+        - ``"cupy:fp16"``: cuBLAS through cupy
+        - ``"npu:fp16"``: ``torch.matmul`` on an Ascend NPU through torch_npu
+        - ``"cpu:vdpbf16ps"``, ``"cpu:tdpbf16ps"``, ``"cpu:bfmmla"``: an instruction of this CPU, by its short or full name
+        - ``"cpu-emulated:tdpbf16ps"``: an emulation of the instruction with the same bits
     device : Device, optional
         GPU for the ``cuda:`` engines.
 

@@ -28,11 +28,11 @@ class Chain:
     Parameters
     ----------
     pieces : tuple of range
-        Ranges of k in the order in which they are multiplied, each padded with zeros to a multiple of the engine's k step. A
-        range with a step above 1 takes every second, third, ... value. A chain without pieces is +0.
+        Ranges of k in the order in which they are multiplied. Each is padded with zeros to a multiple of the engine's k step,
+        unless `joined`. A range with a step s above 1 takes every s-th value of k. A chain without pieces is +0.
     joined : bool
-        Whether the pieces share k steps, so that only the end of the chain is padded, as in a kernel that interleaves k to fill
-        its instructions.
+        Whether the pieces follow each other without padding, so that one k step can take products of two pieces; only the end
+        of the chain is padded. Kernels that interleave k to fill their instructions do this.
 
     Raises
     ------
@@ -55,20 +55,21 @@ class Chain:
 
 @dataclass(frozen=True)
 class Sum:
-    """`Sum` adds the results of its parts outside of the engine, from left to right, each addition rounded to nearest.
+    """`Sum` adds the results of its parts from left to right, outside of the engine.
 
-    The additions are in the engine's result format.
+    Each addition is in the engine's result format and rounds to nearest even.
 
     Parameters
     ----------
     parts : tuple of Chain or Sum
         Parts of the sum, at least one.
     start : {"first", "zero"}
-        Start of the running sum: the first part, or +0, to which the first part is added (which loses the sign of -0).
+        Start of the running sum. "first": the first part. "zero": +0, to which the first part is added, so that -0 becomes +0.
     partials : str, optional
         Format to which each part is rounded before it is added.
     carry : str, optional
-        Format to which the running sum is rounded after each addition; the first part is rounded to it after `partials`.
+        Format to which the running sum is rounded after each addition. With `partials`, the first part is rounded first to
+        `partials` and then to `carry`.
 
     Raises
     ------
@@ -162,7 +163,7 @@ def uncovered(order: Order, k: int) -> np.ndarray:
     pieces = [piece for chain in leaves(order) for piece in chain.pieces]
     beyond = [piece for piece in pieces if piece[-1] >= k]
     if beyond:
-        raise ValueError(f"k is {k}, but the order takes values up to {beyond[0][-1]}: make an order for this k")
+        raise ValueError(f"the order takes k up to {beyond[0][-1]}, expected k below {k}: make an order for this k")
     taken = np.zeros(k, np.int64)
     for piece in pieces:
         taken[piece.start : piece.stop : piece.step] += 1
@@ -262,8 +263,8 @@ def _through(bits: np.ndarray, result: Format | IntegerFormat, name: str) -> np.
     """Return encodings rounded to the format `name` and back, which is exact."""
     if name == OUTPUT:
         raise ValueError(
-            "the order rounds to the output format, which is not known: name the format by with_output or "
-            "Recipe.gemm_bits(out_format=...)"
+            "the order rounds to the output format, which is not known: replace the order by with_output(order, format), or "
+            "call Recipe.gemm_bits with out_format"
         )
     narrow = get_format(name)
     if narrow == result:

@@ -68,7 +68,7 @@ def dot_bits(
 
 
 def mma_bits(engine, a, b, c, scale_a=None, scale_b=None) -> np.ndarray:
-    """Return D = A B + C computed by the reference in plain integers, on raw encodings (..., m, n).
+    """Return encodings of D = A B + C, shape (..., m, n), computed by the reference in plain integers.
 
     Parameters
     ----------

@@ -475,7 +475,7 @@ def test_unknown_engines(engine):
 
 
 def test_a_device_without_the_type():
-    with emulate("v100"), pytest.raises(ValueError, match="v100 has no bf16 x bf16"):
+    with emulate("v100"), pytest.raises(ValueError, match="v100 has no instruction for bf16 x bf16"):
         normal(4, 4, dtype=torch.bfloat16) @ normal(4, 4, dtype=torch.bfloat16)
 
 

@@ -243,7 +243,7 @@ def test_batches_integers_doubles_and_narrow_sums(fmt):
 
 def test_what_is_not_emulated_raises():
     a, b = normal(32, 32), normal(32, 32, seed=1)
-    with emulate("v100"), pytest.raises(Exception, match="v100 has no bf16 x bf16"):
+    with emulate("v100"), pytest.raises(Exception, match="v100 has no instruction for bf16 x bf16"):
         matmul(a.bfloat16(), b.bfloat16())
     with pytest.raises(ValueError, match="unknown architecture"), emulate("h1000"):
         pass

@@ -119,7 +119,7 @@ def test_how_many_instructions_have_a_mode():
 def test_a_unit_without_a_mode_says_what_runs_it(engine):
     a, b, _ = map(torch.from_numpy, operands())
     keyed = tcm.MatrixEngine(tcm.SequentialFMA("sr", seed=1), a_format="fp16")  # draws of an element know its place
-    with pytest.raises(ValueError, match=r"has no GPU kernel for sm_90, but the CPU kernel "):
+    with pytest.raises(ValueError, match=r"has no GPU kernel for sm_90\. The CPU kernel "):
         keyed.gemm(a, b)
 
 

@@ -94,7 +94,7 @@ def test_residues_are_three_texts_and_are_checked(triton, tmp_path, capsys):
             ["sgemm_cube", "--target", "sm_100", "--tile", "128", "64", "32", "4", "2"],
             "expected 1 for this method on sm_100, because",
         ),
-        (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70'; known: sm_80"),
+        (["ootomo_tf32", "--target", "sm_70"], "unknown target 'sm_70', expected one of sm_80"),
         (["ozaki_int8", "--target", "sm_90"], "has no kernel, expected one of ootomo_tf32"),
         (
             ["ootomo:restart_every=48", "--target", "sm_90"],
@@ -149,7 +149,9 @@ def test_a_grid_that_no_device_has_is_refused():
         ).grid
 
     assert grid(64 * most) == most
-    with pytest.raises(ValueError, match="split_operands takes 2147483648 programs, but a grid has at most 2147483647"):
+    with pytest.raises(
+        ValueError, match="split_operands has a grid of 2147483648 programs, expected at most 2147483647"
+    ):
         grid(64 * most + 64)
 
 

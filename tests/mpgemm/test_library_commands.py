@@ -315,7 +315,8 @@ def test_fp32_files_are_told_to_name_the_units_format(tmp_path, monkeypatch, cap
 
 def test_a_format_that_no_path_has_is_answered_with_those_there_are():
     with pytest.raises(
-        ValueError, match=r"v100 has no e4m3fn x e4m3fn to fp32: choose one of fp16 to fp16, fp16 to fp32"
+        ValueError,
+        match=r"v100 has no instruction for e4m3fn x e4m3fn to fp32: choose one of fp16 to fp16, fp16 to fp32",
     ):
         tcm.default_instruction("v100", "e4m3fn", path="mma")
     with pytest.raises(ValueError, match=r"on path 'wgmma': choose one of 'mma'"):

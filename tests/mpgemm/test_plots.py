@@ -191,7 +191,7 @@ def test_a_journal_s_style_is_one_file(tmp_path):
         ("wdth = 3", "wdth = 3 is not a field of a style"),
         ('width = "3"', "is not a field"),
         ("width = 0.1", "expected 1 to 40"),
-        ('formats = ["jpg"]', "png, pdf, svg, got jpg"),
+        ('formats = ["jpg"]', "got jpg as format of figures"),
         ("formats = []", "no format"),
         ('base = "poster"', "base is 'poster'"),
         ("width", "is not a TOML file"),

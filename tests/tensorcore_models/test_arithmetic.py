@@ -98,7 +98,7 @@ def test_what_is_tiny_before_its_exponent_is_bounded_becomes_zero(rounding):
 
 
 def test_what_is_no_integer_is_refused():
-    with pytest.raises(TypeError, match=r"expected int or .*, got float and int"):
+    with pytest.raises(TypeError, match=r"got operands of types float and int, expected int"):
         numbers.larger(1.5, 1)
     with pytest.raises(TypeError, match="str"):
         arithmetic.decode(get_float_format("fp16"), "1.0", RULES)

@@ -251,7 +251,7 @@ def test_default_instruction():
     with pytest.raises(ValueError, match=r"path='mma'.*path='wgmma'"):
         tcm.default_instruction("h100", "e4m3fn")
     assert tcm.default_instruction("h100", "e4m3fn", path="wgmma").accumulator.fraction_bits == 13
-    with pytest.raises(ValueError, match="v100 has no bf16"):
+    with pytest.raises(ValueError, match="v100 has no instruction for bf16"):
         tcm.default_instruction("v100", "bf16")
     assert tcm.default_instruction("v100", "half", "f32") == tcm.default_instruction("v100", "fp16")
     with pytest.raises(ValueError, match="unknown format"):

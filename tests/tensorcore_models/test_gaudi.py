@@ -140,7 +140,8 @@ def test_rules_that_a_chip_lacks(arch, name, rules, message):
 
 def test_operand_types_that_a_chip_lacks():
     with pytest.raises(
-        ValueError, match="gaudi has no e4m3 x e4m3 to fp32: choose one of bf16 to fp32, fp16 to fp32, fp32 to fp32"
+        ValueError,
+        match="gaudi has no instruction for e4m3 x e4m3 to fp32: choose one of bf16 to fp32, fp16 to fp32, fp32 to fp32",
     ):
         tcm.default_instruction("gaudi", tcm.get_format("e4m3"))
 

@@ -290,10 +290,19 @@ def test_the_command_runs(tmp_path, capsys, monkeypatch, experiments):
     assert main(["--out", str(tmp_path / "out"), "--experiments", str(bad)]) == 2
 
 
-def test_a_file_that_holds_no_experiments_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "experiments",
+        "[]",
+        '{"experiments": [{"id": "Z"}]}',
+        '{"experiments": [{"id": "Z", "instruction": "i", "a_bits": ["0x3g"], "b_bits": [], "c_bits": "0"}]}',
+    ],
+)
+def test_a_file_that_holds_no_experiments_is_refused(tmp_path, text):
     path = tmp_path / "x.json"
-    path.write_text('{"experiments": [{"id": "Z"}]}')
-    with pytest.raises(ValueError, match="not a file of experiments"):
+    path.write_text(text)
+    with pytest.raises(ValueError, match="x.json is not a file of experiments, expected JSON with a list"):
         load_experiments(path)
 
 

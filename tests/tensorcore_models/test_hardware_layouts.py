@@ -50,7 +50,7 @@ def test_every_element_is_held_exactly_once(fragment):
 def test_a_layout_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="threads and slots hold 32 elements, expected 64"):
         layouts.Fragment((layouts.Mode("row", 1, 32),), (), 32, (1, 8, 8))
-    with pytest.raises(ValueError, match="digits of axis row reach 32"):
+    with pytest.raises(ValueError, match="reach 32 places of axis row"):
         layouts.Fragment((layouts.Mode("row", 1, 32),), (layouts.Mode("col", 1),), 32, (1, 64, 1))
     with pytest.raises(ValueError, match="m16n8k"):
         layouts.mma_layout((16, 16, 16), "fp16", "fp16", "fp32", "fp32")

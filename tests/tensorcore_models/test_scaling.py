@@ -75,7 +75,7 @@ def test_rules_by_type():
         (np.nan, 1.0, "NaN or infinite"),
         (np.full((M, 1), np.inf), 1.0, "130 factors that are NaN or infinite"),
         (1.0, None, "only one of scale_a and scale_b is given"),
-        ((np.ones((M, 3)), 2.0), np.ones((3, 2)), "needs a unit's block scales"),
+        ((np.ones((M, 3)), 2.0), np.ones((3, 2)), "expected block scales of a unit"),
     ],
 )
 def test_what_fits_no_rule_is_refused_with_the_rules(a, b, message):
@@ -84,7 +84,7 @@ def test_what_fits_no_rule_is_refused_with_the_rules(a, b, message):
 
 
 def test_encodings_of_two_formats_are_ambiguous():
-    with pytest.raises(ValueError, match="encodings of ue4m3 or ue8m0"):
+    with pytest.raises(ValueError, match="encodings that could be of ue4m3 or ue8m0"):
         tcm.read_scales(np.ones((4, 1), np.uint8), np.ones((1, 4), np.uint8), 4, 16, 4)
     with pytest.raises(TypeError, match="real numbers"):
         tcm.read_scales(np.array(["x"]), 1.0, 4, 16, 4)
@@ -144,8 +144,8 @@ def test_after_blocks(shapes):
         ends.append(HOPPER.gemm(part, b, scale_a=sa, scale_b=sb))
     assert (split == ends[0] + ends[1]).all()
     for options, message in (
-        ({"promote_every": 96}, "divisor of 128"),
-        ({"k_order": "sliced_k:2"}, "starts at a block"),
+        ({"promote_every": 96}, "divides the 128 products of a scale"),
+        ({"k_order": "sliced_k:2"}, "start at multiples of "),
     ):
         with pytest.raises(ValueError, match=message):
             HOPPER.gemm(a, b, scale_a=sa, scale_b=sb, **options)

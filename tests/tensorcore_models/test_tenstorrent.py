@@ -269,7 +269,7 @@ def test_what_it_does_not_take():
         tcm.MatrixEngine(FidelityPhases(), a_format="e4m3fn")
     with pytest.raises(ValueError, match="got bf16 x bf16 \\+ fp32 to bf16"):
         tcm.MatrixEngine(FidelityPhases(), a_format="bf16", d_format="bf16")
-    with pytest.raises(ValueError, match="multiplies s8 by s8 into s32"):
+    with pytest.raises(ValueError, match="of a, b, c and d, expected s8, s8, s32, s32"):
         tcm.MatrixEngine(IntegerPhases(), a_format="u8", c_format="s32", d_format="s32")
 
 

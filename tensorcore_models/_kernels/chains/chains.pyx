@@ -89,11 +89,14 @@ def chains(a, b, real[:, ::1] d, dict task, uint64_t nan, int level, int threads
     job.a_rows, job.b_rows = _operand(a, <real *>NULL, m, k), _operand(b, <real *>NULL, k, n)
     job.every, job.lanes, job.pairs, job.flush = every, task["lanes"], task["pairs"], task["flush"]
     if not mpg_has_chains(level, job.flush):
-        raise ValueError(f"chains have no kernel at level {level}: use a level for which available() is true")
+        raise ValueError(f"chains have no kernel at instruction-set level {level}, expected a level with available(level)")
     if job.lanes < 0 or (job.lanes and not every):
         raise ValueError(f"got {job.lanes} lanes for operations of {every} products, expected 0 lanes, or operations of at least 1 product")
     if job.pairs and (every or (length % 2 and length < k)):
-        raise ValueError(f"got pairs with chains of {every} products and slices of {length}, expected 0 and an even length or all of k")
+        raise ValueError(
+            f"got pairs with chains of {every} products and slices of {length}, expected chains of 0 products, and slices of "
+            f"an even length or of all {k} products"
+        )
     if every < 0 or every > MPG_CHAIN_LONGEST or length < 0 or (every and ((k % every and not job.lanes) or length % every)):
         raise ValueError(f"got chains of {every} products and slices of {length} for k = {k}, expected chains that divide both")
     if m == 0 or n == 0 or k == 0:

@@ -53,7 +53,7 @@ def prepare(float[:, ::1] values, uint8_t[:, ::1] marks, uint32_t least, uint32_
     cdef int found = 0
     cdef mpg_addend_range taken
     if marks.shape[0] != rows or marks.shape[1] != columns:
-        raise ValueError(f"marks have shape {marks.shape[0], marks.shape[1]}, expected {rows, columns} as the addends")
+        raise ValueError(f"marks have shape {marks.shape[0], marks.shape[1]}, expected the shape {rows, columns} of the addends")
     if rows == 0 or columns == 0:
         return 0
     taken.least, taken.beyond, taken.scale, taken.tiny = least, beyond, scale, tiny

@@ -77,7 +77,7 @@ cdef int64_t _convert(conversion *x, const unsigned char[::1] source, unsigned c
     if count == 0:
         return -1
     if out.shape[0] // x.out_size < count:
-        raise ValueError("the output has fewer elements than the source, expected as many")
+        raise ValueError(f"the output has {out.shape[0] // x.out_size} elements, expected at least {count}")
     x.source, x.out = &source[0], &out[0]
     with nogil:
         for chunk in prange(chunks, num_threads=threads if chunks > 1 else 1, schedule="static"):
@@ -121,6 +121,6 @@ def lookup(const unsigned char[::1] source, int source_size, const unsigned char
     """Look 8- or 16-bit encodings (source_size 1 or 2) up in a table of all 2^8 or 2^16 values."""
     cdef conversion x
     if table.shape[0] != (<int64_t>out_size << (8 * source_size)):
-        raise ValueError(f"the table has {table.shape[0]} bytes, expected one value for each encoding")
+        raise ValueError(f"the table has {table.shape[0]} bytes, expected {out_size} for each of 2^{8 * source_size} encodings")
     x.what, x.source_size, x.out_size, x.table = LOOKUP, source_size, out_size, &table[0]
     _convert(&x, source, out, threads)

@@ -26,7 +26,7 @@ def split_fp16(const unsigned char[::1] x, unsigned char[::1] high, unsigned cha
     if count == 0:
         return
     if high.shape[0] < 2 * count or low.shape[0] < 2 * count:
-        raise ValueError("an output has fewer elements than the source, expected as many")
+        raise ValueError(f"the outputs have {high.shape[0]} and {low.shape[0]} bytes, expected at least {2 * count}")
     cdef mpg_split p = mpg_split_parameters(scale_exponent, saturate, <uint32_t>nan_code, keep_nan)
     cdef const void *source = &x[0]
     cdef void *h = &high[0]

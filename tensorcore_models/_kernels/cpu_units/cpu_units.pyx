@@ -72,7 +72,7 @@ def run(int unit, bint emulated, const uint8_t[::1] a, const uint8_t[::1] b, uin
     if a.shape[0] != batch * m * k * size or b.shape[0] != batch * k * n * size:
         raise ValueError(f"a and b have {a.shape[0]} and {b.shape[0]} bytes, expected the sizes of {batch} products of {m} x {k} x {n}")
     if emulated and not mpg_unit_is_emulated(unit):
-        raise ValueError(f"{NAMES[unit]} has no emulation: run it on a CPU that has it")
+        raise ValueError(f"{NAMES[unit]} has no emulation: run the instruction on a CPU that has it")
     if not emulated and mpg_unit_state(unit) != MPG_UNIT_READY:
         raise RuntimeError(f"{NAMES[unit]} cannot run: {STATES[mpg_unit_state(unit)]}")
     if batch == 0 or m == 0 or n == 0 or k == 0:

@@ -67,14 +67,20 @@ cdef class Sequence:
                  const double[:, ::1] coefficients, const int32_t[:, :, ::1] units):
         cdef Py_ssize_t unit, table, at
         if units.shape[0] != MPG_UNITS or units.shape[1] != 3 or units.shape[2] != MPG_BINADES or coefficients.shape[1] != 3:
-            raise ValueError("the tables have a wrong shape, expected coefficients (entries, 3) and units (units, 3, binades)")
+            raise ValueError(
+                f"coefficients have {coefficients.shape[1]} columns and units shape ({units.shape[0]}, {units.shape[1]}, "
+                f"{units.shape[2]}), expected 3 columns and ({MPG_UNITS}, 3, {MPG_BINADES})"
+            )
         if steps.shape[0] == 0 or steps.shape[1] != 5 or not 0 <= result < MPG_REGISTERS or not 1 <= operands <= 2:
-            raise ValueError("the steps have a wrong shape, expected (count, 5)")
+            raise ValueError(
+                f"got steps of shape ({steps.shape[0]}, {steps.shape[1]}), result register {result} and {operands} operands, "
+                f"expected (count, 5) with a count above 0, a register below {MPG_REGISTERS}, and 1 or 2 operands"
+            )
         if operands + values.shape[0] > MPG_REGISTERS:
-            raise ValueError(f"the sequence has too many registers, expected at most {MPG_REGISTERS}")
+            raise ValueError(f"the sequence has {operands + values.shape[0]} operands and constants, expected at most {MPG_REGISTERS}")
         for at in range(steps.shape[0]):
             if not 0 <= steps[at, 0] < MPG_SEQ_OPERATIONS:
-                raise ValueError(f"step {at} has an unknown operation, expected one of sequences.OPERATIONS")
+                raise ValueError(f"step {at} has operation {steps[at, 0]}, expected 0 to {MPG_SEQ_OPERATIONS - 1}")
             for table in range(1, 5):
                 if not 0 <= steps[at, table] < MPG_REGISTERS:
                     raise ValueError(f"step {at} names a register beyond the {MPG_REGISTERS} registers of the kernel")
@@ -100,7 +106,10 @@ cdef class Sequence:
         cdef int failed = 0
         cdef mpg_sequence *sequence = &self.sequence
         if out.shape[0] != count or (self.sequence.operands == 2) != (y is not None) or (y is not None and y.shape[0] != count):
-            raise ValueError("operands and results have different sizes, expected equal sizes")
+            raise ValueError(
+                f"got {1 if y is None else 2} operands, x of size {count} and results of size {out.shape[0]}, expected "
+                f"{self.sequence.operands} operands and equal sizes of operands and results"
+            )
         if count == 0:
             return
         operands[0] = &x[0]

@@ -80,7 +80,7 @@ cdef int _fill(char *memory, const mpg_member *member, values) except -1:
                 _fill(place, mpg_members_of(member.kind), value)
         member += 1
     if left:
-        raise ValueError(f"unknown plan fields: {', '.join(left)} (expected members of mpg_plan in generic_plan.h)")
+        raise ValueError(f"unknown plan fields {', '.join(left)}, expected members of mpg_plan in generic_plan.h")
     return 0
 
 
@@ -206,4 +206,8 @@ cdef class Plan:
             for i in range(6 if self.plan.scaled else 4):
                 right = right and v[i].shape[0] == v[0].shape[0]
         if not right:
-            raise ValueError("shapes do not fit: expected a (m, k), b (k, n), c (m, n), scales (m, k/bs) and (k/bs, n)")
+            raise ValueError(
+                f"shapes do not fit: got a ({m}, {k}), b ({v[1].shape[first]}, {n}), c ({v[2].shape[first]}, "
+                f"{v[2].shape[first + 1]}) and {blocks} blocks of scales, expected a (m, k), b (k, n), c and the result "
+                "(m, n), with k at least 1, scales of a (m, blocks) and of b (blocks, n), and one batch size for all arrays"
+            )

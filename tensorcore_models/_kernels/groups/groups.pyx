@@ -53,7 +53,10 @@ cdef mpg_group_source _meaning(tables, int64_t k, int64_t given) except *:
     cdef mpg_group_source s
     cdef int i
     if min(values.shape[0], scale_values.shape[0], scale_exponents.shape[0], scale_special.shape[0]) < 256:
-        raise ValueError("a table of encodings is too short, expected 256 entries")
+        raise ValueError(
+            f"tables have {values.shape[0]}, {scale_values.shape[0]}, {scale_exponents.shape[0]} and {scale_special.shape[0]} "
+            "entries, expected at least 256"
+        )
     s.values, s.scale_values, s.scale_exponents = &values[0], &scale_values[0], &scale_exponents[0]
     s.scale_special, s.k, s.given, s.nibbles = &scale_special[0], k, given, 1
     for i in range(256):

@@ -57,7 +57,10 @@ def integer(a, b, int64_t k, int32_t[:, ::1] d, dict task, int level, int thread
     job.task, job.a_format, job.b_format, job.k = task, a.format, b.format, k
     job.drive.a, job.drive.b = source_of(a, None, count), source_of(b, None, count)
     if job.task.terms < 2 or job.task.terms % 2 or length % 2 or (0 < length < total and length % job.task.terms):
-        raise ValueError(f"slices of {length} do not fit operations of {job.task.terms} products and k = {k}: use a multiple")
+        raise ValueError(
+            f"got slices of {length} products and operations of {job.task.terms} products for k = {k}, expected even numbers, "
+            "and slices that hold whole operations or all of k"
+        )
     job.drive.m, job.drive.n, job.drive.d, job.drive.redo = m, n, &d[0, 0], NULL
     job.drive.level, job.drive.total = level, total
     if items:

@@ -205,7 +205,7 @@ cdef class NarrowItems:
                 if not PyBuffer_IsContiguous(&views[i], b"C") or <uintptr_t>views[i].buf % <size_t>views[i].itemsize:
                     return 0
                 if views[i].len != sizes[i] * count:
-                    raise ValueError(f"array {i} has {views[i].len} bytes, expected {sizes[i] * count}")
+                    raise ValueError(f"array {i} of a, b, c and d (from 0) has {views[i].len} bytes, expected {sizes[i] * count}")
             job.m, job.n, job.level, job.marks = m, n, level, marks
             job.a_codes, job.b_codes, job.c_codes, job.d_codes = views[0].buf, views[1].buf, views[2].buf, views[3].buf
             job.batch.count, job.batch.each = count, 2 * max(<int64_t>1, 500000 // (m * n * job.length))

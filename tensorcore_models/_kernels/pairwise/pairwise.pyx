@@ -47,7 +47,10 @@ def pairwise(const uint16_t[:, ::1] a, const uint16_t[:, ::1] b, float[:, ::1] d
     cdef mpg_pairwise_job job
     job.group, job.terms, job.nan, job.k = task["group"], task["terms"], task["nan"], k
     if a.shape[0] != m or b.shape[0] != k or b.shape[1] != n or job.group not in (2, 4) or job.terms % job.group:
-        raise ValueError(f"shapes ({a.shape[0]}, {k}), ({b.shape[0]}, {b.shape[1]}), ({m}, {n}) do not fit {task}")
+        raise ValueError(
+            f"got a ({a.shape[0]}, {k}), b ({b.shape[0]}, {b.shape[1]}), d ({m}, {n}) and {job.terms} products in groups of "
+            f"{job.group}, expected (m, k), (k, n), (m, n) and a multiple of groups of 2 or 4"
+        )
     if redo is None and k % job.group:
         raise ValueError(f"k is {k}, expected a multiple of the {job.group} products of a pairwise sum")
     if redo is not None and (redo.shape[0] != m or redo.shape[1] != n):

@@ -245,4 +245,8 @@ cdef _check(Py_buffer *v, int64_t block):
         blocks = (k + block - 1) // block
         right = (right and v[4].shape[0] == m and v[4].shape[1] >= blocks and v[5].shape[0] >= blocks and v[5].shape[1] == n)
     if not right:
-        raise ValueError("shapes do not fit: expected a (m, k), b (k, n), c (m, n), scales (m, k/bs) and (k/bs, n)")
+        raise ValueError(
+            f"shapes do not fit: got a ({m}, {k}), b ({v[1].shape[0]}, {n}), c ({v[2].shape[0]}, {v[2].shape[1]}) and a block "
+            f"size of {block}, expected a (m, k), b (k, n), c and the result (m, n), with k at least 1; with a block size "
+            "above 0 also scales of a (m, k / block size) and of b (k / block size, n), rounded up"
+        )

@@ -26,18 +26,20 @@ CARRIERS = ("fp16", "bf16", "tf32", "fp32")
 
 @dataclass(frozen=True)
 class ConvertedDotAdd(Accumulator):
-    """`ConvertedDotAdd` converts operands to `via_format`, to nearest even if this format is narrower, and runs `dot` on them.
+    """`ConvertedDotAdd` converts operands to `via_format` and computes the sum by another accumulator, `dot`.
 
-    The matrix engines of Gaudi do this (HabanaAI/Intel_Gaudi3_Software, mme/mme_reference). Their fp8 and fp16 operands become
-    FP32 numbers, so that subnormal numbers have the exponent of their leading bit. A tf32 operand is an FP32 number that the
-    unit rounds.
+    A conversion to a narrower format rounds to nearest even.
+
+    Gaudi's matrix engines convert their operands (HabanaAI/Intel_Gaudi3_Software, mme/mme_reference). fp8 and fp16 operands
+    become FP32 numbers, so that subnormal numbers have the exponent of their leading bit. A tf32 operand is given as an FP32
+    number, which the unit rounds.
 
     Parameters
     ----------
     dot : Accumulator
         Algorithm of the sum, whose operands have `via_format`.
     via_format : str
-        Format of the converted operands. The conversion reads the ignored bits of an operand format such as tf32.
+        Format of the converted operands. The conversion also reads the low bits that other units ignore, such as tf32's 13.
     flush : bool
         Whether operands that are subnormal in `via_format` become zeros of the same sign.
     bias_a, bias_b : int or None
@@ -110,13 +112,13 @@ class ConvertedDotAdd(Accumulator):
         return self.dot.interchangeable(length)
 
     def with_rules(self, **rules):
-        """Return a copy with other edge rules of the conversion or of the inner accumulator.
+        """Return a copy with other values of edge rules of the conversion or of `dot`.
 
         Raises
         ------
         ValueError
-            If a name is not an edge rule of the conversion or of the inner accumulator (the message lists all), or the unit
-            does not support a value.
+            If a name is not an edge rule of the conversion or of `dot` (the message lists all), or the unit does not support a
+            value.
         """
         unknown = sorted(set(rules) - {*OWN_RULES, *self.dot.edge_rules})
         if unknown:
@@ -196,7 +198,7 @@ class ConvertedDotAdd(Accumulator):
         return self.dot.add_step(ks, c, to)
 
     def shows_order(self, formats):
-        """Return False, because a small operand may be converted to zero."""
+        """Return False, because the small addends that show an order may be converted to zero."""
         return False
 
     def plan_fields(self, formats, scale, block_size):
@@ -223,10 +225,10 @@ class ConvertedDotAdd(Accumulator):
         return None if dot is None else dataclasses.replace(self, dot=dot)
 
     def step_error(self, unit, facts):
-        """Return a bound on the error of a step of `dot` and of flushed operands.
+        """Return a bound on the error of a step of `dot`, plus that of operands that are flushed to zero.
 
-        The conversion adds no other error, because `via_format` has all numbers of the operand formats. Subnormal operands are
-        normalised, so they lift an alignment less than `facts` say.
+        Apart from flushing, the conversion is exact, because `via_format` has all numbers of the operand formats. The bound is
+        on the safe side for subnormal operands, because the unit normalises them and `facts` do not.
         """
         inner = SimpleNamespace(
             formats=self._formats(unit.formats), scale_format=None, block_size=None, label=unit.label

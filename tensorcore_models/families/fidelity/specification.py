@@ -61,7 +61,7 @@ class _Phases(Accumulator):
                 yield phase, *(x[start : start + STEP] for x in codes)
 
     def add_step(self, ks, c, to):
-        """Add the operations of one phase; every phase adds its parts of the same products in this order."""
+        """Add the operations of one phase to a tree of the sum; all phases add in the same order."""
         note = "each product is rounded to the last place of the group's largest product"
         for start in range(0, len(ks), STEP):
             part = ks[start : start + STEP]
@@ -90,7 +90,7 @@ class _Phases(Accumulator):
         return f"phase{'s' * (len(self.phases) > 1)} {', '.join(map(str, self.phases))}"
 
     def simplest(self):
-        """Return a copy whose tile is one step, unless several phases run over each tile."""
+        """Return a copy whose tile is one step of 16 products if only one phase runs, which makes `tile` irrelevant."""
         return self if len(self.phases) > 1 or self.tile % STEP else type(self)(**vars(self) | {"tile": STEP})
 
     @classmethod
@@ -114,10 +114,15 @@ class FidelityPhases(_Phases):
     - phase 2: the next 4 bits of A and the leading 5 bits of B
     - phase 3: the next 4 bits of A and the next 5 bits of B
 
-    Each of two groups of 8 products is aligned to its largest exponent, rounded half away from zero to the last place of the
-    product with that exponent, and summed. Then both sums and the accumulator are aligned and rounded (the sums half up, the
-    accumulator half away from zero), added, and rounded half away from zero. Subnormal numbers are zeros. Operands have neither
-    infinities nor NaN: every exponent field stands for a number.
+    A phase takes 16 products at a time, in two groups of 8:
+
+    1. The products of a group are aligned to their largest exponent, rounded to the last place of the product with that
+       exponent (ties away from zero), and added.
+    2. Both group sums and the accumulator are aligned to the largest of their exponents and rounded: ties of the sums up, ties
+       of the accumulator away from zero.
+    3. These three numbers are added, and the total is rounded to the result format, ties away from zero.
+
+    Subnormal numbers are zeros. Operands have neither infinities nor NaN: every exponent field stands for a number.
 
     Parameters
     ----------
@@ -126,8 +131,8 @@ class FidelityPhases(_Phases):
     tile : int
         Number of products over which all phases run before the next tile: 16 for the instruction, 32 in the vendor's library.
     erratum : {"none", "minus_one"}
-        Edge rule: with "minus_one" a sum that is exactly -1 unit in its last place is returned 2^27 times as large, as on
-        Wormhole (tt-metal issue 38306).
+        Edge rule: with "minus_one" a total of exactly -1 unit of the last place is returned as 2^27 times its value. This is
+        an erratum of Wormhole (tt-metal issue 38306).
     """
 
     erratum: Literal["none", "minus_one"] = "none"
@@ -139,7 +144,7 @@ class FidelityPhases(_Phases):
     add_step, simplest = _Phases.add_step, _Phases.simplest
 
     def shows_order(self, formats):
-        """Return False for fp16, whose normal numbers have too few exponents for an X that hides small addends."""
+        """Return False for fp16, whose range is too narrow for large addends X and -X that absorb all small addends."""
         return super().shows_order(formats) and formats[0].name != "fp16"
 
     def check_formats(self, formats, block_size):
@@ -154,7 +159,7 @@ class FidelityPhases(_Phases):
     def pass_bits(self, p):
         """Return the encoding of the accumulator after all phases.
 
-        Each phase adds its parts of all products of the tile, 16 products at a time, before the next phase begins.
+        Each phase adds its parts of all products of a tile, 16 products at a time. Then the next phase begins.
         """
         if len(self.phases) > 1:
             p.unencodable("solvers do not answer in time about several phases of one tile")
@@ -176,8 +181,8 @@ class FidelityPhases(_Phases):
             f"Significands have {DIGITS} bits, of which bit 1 is the leading one. {parts}",
             "Subnormal operands are zeros.",
             self._turns,
-            f"Each of two groups of {GROUP} products is aligned to its largest exponent, rounded half away from zero to the "
-            "last place of the product with that exponent, and summed.",
+            f"The products of each of two groups of {GROUP} are aligned to their largest exponent, rounded half away from zero "
+            "to the last place of the product with that exponent, and added.",
             f"Both sums and the accumulator are aligned to the largest of their exponents and rounded to 23 fraction bits"
             f"{', then to 10' if d != 'fp32' else ''}. Ties of the sums are rounded up, ties of the accumulator away from "
             "zero.",
@@ -203,7 +208,7 @@ class FidelityPhases(_Phases):
         return f"bits {first + 1} to {min(first + TAKEN[side], DIGITS)} of {'ab'[side]}"
 
     def inside(self, p):
-        """Return a text for each step of the unit that adds a number other than 0, with both sums and the new accumulator."""
+        """Return a text with both group sums and the new accumulator for each step of the unit that adds a nonzero number."""
         found, total, fmt = [], p.c, p.formats[3]
         for phase, a, b in self._ordered(p.a, p.b):
             groups = group_sums(phase, a, b, p.formats)
@@ -231,8 +236,8 @@ class FidelityPhases(_Phases):
     def step_error(self, unit, facts):
         """Return a bound on the error of one step, which docs/tenstorrent.md derives.
 
-        The bound covers the parts of products that no phase multiplies, the roundings of groups and accumulator, and the
-        erratum.
+        The bound covers the parts of operands that no phase multiplies, all roundings, and Wormhole's erratum if `erratum`
+        models it.
         """
         d = unit.formats[3]
         left = self.left_of_products(unit.formats[0])
@@ -256,7 +261,7 @@ class FidelityPhases(_Phases):
         return errors.StepError(relative, absolute, self.tile, tuple(texts), products=products)
 
     def left_of_products(self, fmt: Format) -> float:
-        """Return the largest part of a product of two numbers of a format that no phase of the tile multiplies."""
+        """Return the largest share of a product of two numbers of the format that is lost, because no phase computes it."""
         digits, left = fmt.fraction_bits + 1, 0.0
         for phase in range(4):
             sides = [self._most(phase, side, digits) for side in (0, 1)]
@@ -291,9 +296,10 @@ class FidelityPhases(_Phases):
         return (Search("fidelity phases", fields, unscaled(cls._starts), ("phases",), rank=95),)
 
     def probe(self, build):
-        """Add vectors that show which parts of products each phase multiplies, how a group is aligned, and the erratum.
+        """Add vectors that show which bits of the operands each phase multiplies, and how the products of a group are rounded.
 
-        The product of 1.0000001 and 1.00001 (in binary) has a nonzero part in every phase.
+        A further vector shows whether the unit has Wormhole's erratum. In every phase, the parts of 1.0000001 and 1.00001
+        (binary) have a nonzero product.
         """
         wide = build.row.formats[3].name == "fp32"
         first = self.phases[0]
@@ -372,9 +378,7 @@ class IntegerPhases(_Phases):
         super().check_formats(formats, block_size)
         if [fmt.name for fmt in formats] != ["s8", "s8", "s32", "s32"]:
             got = ", ".join(fmt.name for fmt in formats)
-            raise ValueError(
-                f"IntegerPhases multiplies s8 by s8 into s32 (s8, s8, s32, s32), got {got}: choose these formats"
-            )
+            raise ValueError(f"IntegerPhases got the formats {got} of a, b, c and d, expected s8, s8, s32, s32")
 
     def pass_bits(self, p):
         """Return exact sums of 16 products of parts, each added to the sum with saturation."""

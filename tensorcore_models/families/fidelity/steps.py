@@ -41,7 +41,7 @@ def _rounded(value: Whole, down: Whole, rounding: str) -> Whole:
 
 
 def group_sums(phase: int, a: Sequence[Any], b: Sequence[Any], formats: Sequence[Format]) -> list[GroupSum]:
-    """Return the sums of both groups of products, each aligned to its largest exponent."""
+    """Return the sums of both groups of products; the products of a group are aligned to their largest exponent."""
     starts = range(0, STEP, GROUP)
     return [_group(phase, a[start : start + GROUP], b[start : start + GROUP], formats) for start in starts]
 

@@ -51,7 +51,7 @@ class FusedSum(AlignedSum):
         return self.pass_bits(p)
 
     def interchangeable(self, length):
-        """Return one set of all products, or two sets where even and odd k are summed separately."""
+        """Return all products as interchangeable; where even and odd k are summed separately, only within these two sets."""
         if self.normalise_each_add or self.alignment == "pairwise":
             return super().interchangeable(length)
         steps = 2 if self.alignment == "odd_even" else 1
@@ -98,12 +98,12 @@ class FusedDotAdd(FusedSum):
     normalised_products : bool
         Whether products are aligned by the exponent of their leading bit; no published unit does so (khattak-mikaitis, IV-A1).
     scaled_zero : {"skip", "keeps_scale"}
-        Edge rule: whether a zero product of a block-scaled instruction keeps the exponents of its scales in the alignment, if
-        `zero_operand` gives zeros an exponent.
+        Edge rule: whether a zero product of a block-scaled instruction takes part in the alignment with the exponents of its
+        scales. It matters only if the inherited edge rule `zero_operand` is not "skip", so that zeros have an exponent.
     seed : int
-        Key of the output rounding "sr", in [0, 2**64). Elements e of D are counted along the rows. The random integer of pass p
-        of element e is the one that :func:`tensorcore_models.encode` uses with this seed for element p 2^32 + e. All products
-        of a batch have the same key.
+        Key of the stochastic output rounding "sr", in [0, 2**64). For pass p of element e of D, counted along the rows, the
+        random integer is that of :func:`tensorcore_models.encode` with this seed for element p 2^32 + e. All products of a
+        batch have the same key.
     """
 
     terms: int = 16
@@ -168,10 +168,10 @@ _SHARED = tuple(field.name for field in dataclasses.fields(FusedDotAdd))
 
 @dataclass(frozen=True)
 class ParametricDotAdd(FusedSum):
-    """`ParametricDotAdd` is a fused sum with free parameters, also for units that do not exist (yet).
+    """`ParametricDotAdd` is a fused sum with free parameters, which can also describe units that nobody has built.
 
-    Every published fused algorithm is a point of this parameter space (:func:`as_parametric`). :class:`FusedDotAdd` lists the
-    steps.
+    The steps are those of :class:`FusedDotAdd`, varied by the parameters. :func:`as_parametric` returns a FusedDotAdd as a
+    ParametricDotAdd.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class ParametricDotAdd(FusedSum):
         Number of products in one operation.
     fraction_bits : int or None
         Number of fraction bits kept below the largest exponent; None for exact accumulation, which truncates nothing (Kulisch).
-        An output precision of P with n extra alignment bits is ``P - 1 + n``; n may be negative.
+        For n extra alignment bits beyond an output precision of P bits it is ``P - 1 + n``; n may be negative.
     alignment_rounding : str
         Rounding of each addend at its alignment.
     sticky : bool
@@ -187,20 +187,20 @@ class ParametricDotAdd(FusedSum):
     normalised_products : bool
         Whether products are aligned by the exponent of their leading bit.
     significand_parts : tuple of int
-        Widths in bits of the parts into which the significands of both operands are split, from the leading bit down; their sum
-        is the precision of the operand formats. Each product of two parts is aligned and rounded separately, at the exponent of
-        the whole product. Empty: products are not split.
+        Widths in bits of the parts into which both significands of a product are split, from the leading bit down; they sum to
+        the precision of the operand formats. Each product of two parts is aligned by the exponent of the whole product and
+        rounded separately. Empty: significands are not split.
     c_position : {"early", "late", "exact"}
         Where c is added. "early": in the fused sum. "late": to the rounded dot product, by an IEEE addition with
         `late_rounding` (rounding to odd overflows to infinity). "exact": exactly to the sum of the aligned products, before the
         one rounding by `output_rounding`.
     alignment : {"global", "pairwise", "odd_even"}
-        How addends are aligned. "global": all to one exponent. "pairwise": in a binary tree of two-operand alignments.
-        "odd_even": even k and odd k separately, then both sums with each other. c joins the last step.
+        Exponents to which addends are aligned. "global": one exponent for all addends. "pairwise": that of each pair in a
+        binary tree of additions; c is added after the tree. "odd_even": one exponent for products of even k and one for
+        products of odd k; then both sums and c are aligned to their largest exponent.
     integer_bits : int or None
         Width of the sum's integer part in two's complement, without the sign; 2 bits hold an unnormalised product. A larger sum
-        wraps around. None means wide enough for every sum. Carry bits (fasi, section 3.1.4) are the integer bits after the
-        first.
+        wraps around. None: the width suffices for every sum. n integer bits are n - 1 carry bits (fasi, section 3.1.4).
     normalise_each_add : bool
         Whether addends are added one by one (an early c first) and each intermediate sum is normalised to `fraction_bits` bits.
     output_rounding, output_fraction_bits
@@ -214,14 +214,15 @@ class ParametricDotAdd(FusedSum):
     flush_c : bool
         Whether a subnormal c is taken as zero, also without `flush_inputs`.
     flushed : {"aligned", "as_zero"}
-        Exponent of flushed numbers in the alignment. "aligned": the smallest normal exponent. "as_zero": that of a zero, as
-        `zero_operand` and `zero_c` say.
+        Edge rule: exponent of flushed numbers in the alignment. "aligned": the smallest normal exponent. "as_zero": the
+        exponent of a zero, which the inherited edge rules `zero_operand` and `zero_c` set
+        (:class:`~tensorcore_models.accumulators.AlignedSum`).
     zero_sign : {"positive", "ieee", "majority"}
-        Edge rule: sign of a fused sum that is exactly zero. "positive": always +0. "ieee": -0 if all products, and c if it
-        takes part, are -0, and if addends cancel and the rounding is down. "majority": the sign of most products if all addends
-        are zero.
+        Edge rule: sign of a fused sum that is exactly zero. "positive": always +0. "ieee": -0 if all
+        addends are -0, else +0; but with `output_rounding` "rd", -0 if nonzero addends cancel or any zero addend is -0.
+        "majority": if all addends are zero, -0 if more than half of the products are -0; if addends cancel, as "ieee".
     padding : int
-        Number of +0 products that every operation adds to its own products; they change only signs of zeros.
+        Number of products +0 that the unit adds in every operation; they change only the sign of a zero sum.
     """
 
     terms: int = 16
@@ -317,7 +318,10 @@ class ParametricDotAdd(FusedSum):
         return description.parametric(self, d)
 
     def form(self):
-        """Return the form of a late c, of an exact sum, of rules that FusedDotAdd lacks, or else of FusedDotAdd."""
+        """Return the algorithm by which fast kernels compute this specification: that of FusedDotAdd if its fields suffice.
+
+        Fast kernels do not round stochastically.
+        """
         if self.key is not None:
             return Form(None, self)
         if self.c_position != "early" and self.fraction_bits is not None:
@@ -329,7 +333,7 @@ class ParametricDotAdd(FusedSum):
         return Form(SumAlgorithm.FUSED, FusedDotAdd(**{name: getattr(self, name) for name in _SHARED}))
 
     def probe(self, build):
-        """Add the probe vectors of exact sums or of FusedDotAdd, if the specification is one of these with an early c."""
+        """Add the probe vectors of exact sums or of FusedDotAdd; none for other specifications and for a late c."""
         from . import probes
 
         algorithm, spec = self.form()
@@ -362,11 +366,11 @@ def as_parametric(spec: Accumulator) -> ParametricDotAdd:
     Raises
     ------
     TypeError
-        If `spec` is not a fused algorithm with one alignment (FusedDotAdd or ParametricDotAdd).
+        If no ParametricDotAdd computes the results of `spec`, for example for a GroupDotFusedSum.
     """
     found: Any = spec.parametric()
     if found is None:
         raise TypeError(
-            f"{type(spec).__name__} is not a point of the parametric space: give a FusedDotAdd or a ParametricDotAdd"
+            f"no ParametricDotAdd computes the results of {type(spec).__name__}: give a FusedDotAdd or a ParametricDotAdd"
         )
     return found

@@ -24,10 +24,11 @@ class FusedDotRoundDownAdd(AlignedSum):
     1. Infinities and NaN of products and c are treated as in :class:`FusedDotAdd`.
     2. Products are exact and not normalised. A product of ``2**product_overflow_exponent`` or more is infinite;
        `c_inf_with_overflow` determines the result if c is infinite with the other sign.
-    3. The products, without c, are aligned to their largest exponent, truncated to `fraction_bits` and summed exactly.
+    3. The products, without c, are aligned to their largest exponent, truncated to `fraction_bits` fraction bits and summed
+       exactly.
     4. This dot product and c are aligned to the larger of their exponents. Both are rounded *down*, the dot product to
        `dot_fraction_bits` and c to `c_fraction_bits`.
-    5. Their sum is normalised, rounded *down* to `sum_fraction_bits`, and then rounded to nearest even.
+    5. Their sum is normalised, rounded *down* to `sum_fraction_bits` fraction bits, and then rounded to nearest even.
 
     Parameters
     ----------
@@ -72,9 +73,9 @@ class FusedDotRoundDownAdd(AlignedSum):
 
     @property
     def c_cutoff(self) -> int | None:
-        """Return the largest distance of c's exponent below the largest exponent at which c is rounded down.
+        """Return how far c's exponent may lie below the largest exponent for c to be rounded down.
 
-        Farther below, c is rounded toward zero; with None c is rounded down at every distance.
+        Farther below, c is rounded toward zero. None: c is always rounded down.
         """
         return None
 
@@ -92,7 +93,7 @@ class FusedDotRoundDownAdd(AlignedSum):
             check_deterministic(self, name)
 
     def interchangeable(self, length):
-        """Return a set for each parity group, whose products may change places because the truncated products add exactly."""
+        """Return the products of each separately summed group as interchangeable: truncated products are added exactly."""
         return tuple(
             places for i in range(self.parity_groups) if (places := tuple(range(i, length, self.parity_groups)))
         )
@@ -136,7 +137,7 @@ class FusedDotRoundDownAdd(AlignedSum):
         return z.finish(total, exponent, fmt, self, self.output_rounding)
 
     def shows_order(self, formats):
-        """Return False, because c is rounded down like the dot product and would look as if the dot product included c."""
+        """Return False, because c is rounded down like the dot product, so the search would take c for one of its products."""
         return False
 
     def words(self, d):
@@ -239,9 +240,11 @@ class FusedDotRoundDownAdd(AlignedSum):
 class GroupFusedDotRoundDownAdd(FusedDotRoundDownAdd):
     """`GroupFusedDotRoundDownAdd` is GFDRDA(N), the grouped FDRDA of CDNA3's fp8 (xie-mma-sim, section IV-H).
 
-    It differs from :class:`FusedDotRoundDownAdd` in two ways. Products of even k and of odd k are aligned, truncated and summed
-    separately, and the two sums are aligned with each other, rounded *down* to `fraction_bits` and added before c is added. And
-    c is rounded toward zero, not down, if its exponent is more than `c_zero_below` below the largest.
+    It differs from :class:`FusedDotRoundDownAdd` in two ways:
+
+    - Products of even k and of odd k are aligned, truncated and summed separately. The two sums are then aligned with each
+      other, rounded *down* to `fraction_bits` fraction bits and added, before c is added.
+    - c is rounded toward zero, not down, if its exponent is more than `c_zero_below` below the largest exponent.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ class Experiment:
 
 
 def load_experiments(path: Path) -> list[Experiment]:
-    """Read experiments from a JSON file; raises ValueError if it is not of that form."""
+    """Read experiments from a JSON file; raises ValueError if the file holds something else."""
     try:
         rows = json.loads(Path(path).read_text())["experiments"]
         return [
@@ -74,8 +74,11 @@ def load_experiments(path: Path) -> list[Experiment]:
             )
             for row in rows
         ]  # fmt: skip
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is not a file of experiments: {error!r}") from None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f'{path} is not a file of experiments, expected JSON with a list "experiments", each with id, instruction, '
+            "predictions, and hexadecimal numbers in a_bits, b_bits and c_bits"
+        ) from error
 
 
 def agrees(bits: int, prediction: str, fmt: Format) -> bool:

@@ -69,7 +69,8 @@ def recorded(folder: Path) -> Iterator[tuple[Instruction, str, DrawnOperands, np
         counts = json.loads((Path(folder) / INDEX).read_text())["vectors"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{Path(folder) / INDEX} is not an index of recorded vectors ({error!r}): record the vectors again"
+            f'{Path(folder) / INDEX} is not an index of recorded vectors, which is JSON with an entry "vectors": record the '
+            "vectors again"
         ) from error
     with path.open("rb") as file:
         try:

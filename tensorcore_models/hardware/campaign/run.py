@@ -105,7 +105,9 @@ class Campaign:
                 held = json.loads(path.read_text())
                 tallies = {name: Tally(**found) for name, found in held["instructions"].items()}
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise ValueError(f"{path} is damaged ({error!r}): remove the file, or give another folder") from None
+                raise ValueError(
+                    f"{path} is damaged, expected the comparison that a campaign wrote: remove the file, or give another folder"
+                ) from error
             for fact in set(self.facts) - {"date"}:
                 if held.get(fact) != self.facts[fact]:
                     raise ValueError(

@@ -30,12 +30,12 @@ class CudaEngine(StepEngine):
     row : Instruction
         Row of the catalogue; its accumulator is not used.
     on : Device, optional
-        GPU to run on; by default the machine's first GPU, which is looked for at the first run.
+        GPU to run on; by default the machine's first GPU, which is not opened before the first run.
 
     Notes
     -----
-    `gemm` and `gemm_bits` have the arguments of every :class:`tensorcore_models.Engine`. `mma_bits` accepts batches, as that of
-    an instruction does.
+    `gemm` and `gemm_bits` have the arguments of every :class:`tensorcore_models.Engine`. `mma_bits` accepts batches, as
+    :meth:`tensorcore_models.Instruction.mma_bits` does.
     """
 
     row: Instruction

@@ -72,7 +72,9 @@ class Fragment:
         for axis, extent in zip(AXES, self.shape, strict=True):
             reach = 1 + sum((m.extent - 1) * m.stride for m in (*self.threads, *self.slots) if m.axis == axis)
             if reach != extent:
-                raise ValueError(f"the digits of axis {axis} reach {reach} places, expected {extent} as in the shape")
+                raise ValueError(
+                    f"threads and slots reach {reach} places of axis {axis}, expected {extent} as in the shape"
+                )
 
     @property
     def thread_count(self) -> int:
