@@ -220,7 +220,7 @@ def _walk(place: BlockedProduct, asked: Swizzle | None, rectangles: bool) -> Swi
 def _grid(place: BlockedProduct, options: ScheduleOptions) -> tuple[Grid, Resident]:
     """Return the grid of cores and the resident operand."""
     chip, grid = place.chip, options.cores
-    resident = options.resident or ("none" if grid is None else "a")
+    resident = options.resident or ("none" if grid is None or options.template == "norm" else "a")
     slices = grid.k if grid else options.split or 1
     place.check_slices(slices)
     if resident == "none" and (grid is None or grid.m * grid.n == 1):

@@ -27,9 +27,10 @@ class Cause(NamedTuple):
 
 
 CAUSES = (
-    Cause("head of each cube instruction", parameters=("mmad_head",)),
+    Cause("head of each cube instruction", parameters=("mmad_head", "norm_mmad_head")),
+    Cause("instructions that the scalar unit issues for each block", kinds=("issue",)),
     Cause("moves from L1 to L0A and L0B", kinds=("A move", "B move")),
-    Cause("B from memory and L2 to L1", kinds=("B load", "B miss")),
+    Cause("B from memory and L2 to L1", kinds=("B load", "B miss", "B widened")),
     Cause("A from memory and L2 to L1", kinds=("A load", "A miss")),
     Cause("streaming through the vector units", kinds=("kept load", "stream load", "multiply and add")),
     Cause("C read, added and written", kinds=("C read", "C add", "C move", "C write", "C seed")),
@@ -37,6 +38,10 @@ CAUSES = (
     Cause("ND operands turned into NZ", kinds=("convert read", "convert", "convert write")),
     Cause("combining the terms behind FIXPIPE", kinds=("combine read", "combine", "combine write")),
     Cause("merging slices of k", kinds=("merge read", "merge", "merge write", "zero", "zero write")),
+    Cause(
+        "int32 sums scaled by vector units", kinds=("dequantize read", "dequantize", "dequantize write"),
+        parameters=("vector_launch_us",),
+    ),
     Cause("launch", parameters=("launch_us", "launch_core_us", "cold_launch_us")),
     Cause("synchronisation of each block", parameters=("sync_cycles_per_block",), fitted=True),
     Cause("memory time that does not overlap", parameters=("non_overlapped_fraction",), fitted=True),
@@ -99,6 +104,10 @@ def _matters(cause: Cause, schedule: Kernel) -> bool:
         return schedule.converts
     if "merge" in cause.kinds:
         return len(schedule.k_slices) > 1
+    if "issue" in cause.kinds:
+        return bool(schedule.scalar_cycles)
+    if "dequantize" in cause.kinds:
+        return schedule.dequantize == "vector"
     if "launch_us" in cause.parameters:
         return schedule.launches
     if "stream load" in cause.kinds or "B load" in cause.kinds or "A load" in cause.kinds:

@@ -274,12 +274,18 @@ def _schedule(
     grid = parse_grid(args.grid) if args.grid else None
     # Without a resident operand, tiles go one by one to all cores; a grid along k alone states the number of cores.
     cores = grid[1] if grid and kernel == "grid" and args.resident == "none" and grid[0] * grid[2] == 1 else None
-    return ascend.build_schedule(
+    schedule = ascend.build_schedule(
         *size, chip, block, mode=args.mode or "termwise", reseed_l0c=args.reseed_l0c, n_fused=args.n_fused,
         kernel=kernel, grid=grid, cores=cores, resident=args.resident, split=args.split,
         swizzle=parse_swizzle(args.swizzle) if args.swizzle else None, unit_flag=args.unit_flag,
         template=args.template, **options,
     )  # fmt: skip
+    if args.swizzle and schedule.resident != "none":
+        raise ValueError(
+            f"got --swizzle {args.swizzle}, but {schedule.resident.upper()} stays in L1 and determines the order of the tiles: "
+            "leave --swizzle out, or give --resident none"
+        )
+    return schedule
 
 
 def _write_files(args: argparse.Namespace, timeline: ascend.Timeline, schedule: Kernel) -> list[str]:

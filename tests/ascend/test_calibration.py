@@ -111,6 +111,10 @@ def test_sweep():
         ("310P3", (32, 4096, 11008), (1, 8, 1), (32, 64, 64), {"mode": "fused"}),
         ("910B3", (32, 4096, 11008), (1, 16, 1), (32, 64, 64), {"operand": "fp32", "terms": 1}),
         ("910A", (4096, 4096, 4096), (8, 1, 4), (304, 48, 32), {"mode": "fused"}),
+        ("910B3", (512, 2048, 4096), (4, 4, 1), (128, 64, 128), {"terms": 1, "template": "norm"}),
+        ("910B3", (512, 2048, 4096), (4, 4, 1), (128, 64, 128), {"terms": 1, "template": "mdl"}),
+        ("910B3", (512, 2048, 4096), (4, 4, 1), (128, 64, 128), {"terms": 1, "operand": "int8", "dequantize": "vector"}),
+        ("910B3", (512, 2048, 4096), (4, 4, 1), (128, 64, 128), {"terms": 1, "operand": "w8a16"}),
     ],
 )
 def test_edges_are_counted_from_tiles_and_memory_is_not_among_them(chip, size, grid, block, options):

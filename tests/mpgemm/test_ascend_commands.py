@@ -257,6 +257,7 @@ def test_chip_files(capsys, tmp_path, shared):
         ),
         (("simulate", "--split", "2"), "divides the rows of C among a grid of 32x1x1 cores"),
         (("simulate", "--kernel", "grid", "--swizzle", "3"), "a swizzle is OFFSET,DIRECTION"),
+        (("simulate", "--kernel", "grid", "--grid", "2,1,2", "--swizzle", "1,0"), "but A stays in L1"),
         (("simulate", "--kernel", "grid", "--swizzle", "aswt", "--split", "2"), "cuts tiles of C and not k"),
         (("simulate", "--kernel", "grid", "--bytes"), "counts the bytes of kernel='paper' only, got kernel='grid'"),
         (("simulate", "--kernel", "vector"), "the vector kernel computes 1 term of fp32 or fp16 operands"),
