@@ -112,8 +112,9 @@ class SharedOptions:
     )  # fmt: skip
     operand: str = option(
         "fp16", "format of A and B on the cube; formats other than fp16 have one term", tuple(FORMATS),
-        help="format of A and B on the cube (default fp16). If it is given, the product has one term, unless it "
-        "is fp16 and --terms or --mode is given",
+        help="format of A and B on the cube (default fp16; plan compares several unless --terms, --operand or --mode is "
+        "given). With --operand the product has one term; only --operand fp16 takes --terms or --mode beside it (then 3 "
+        "terms by default)",
     )  # fmt: skip
     merge: Merge = option(
         "reduce",

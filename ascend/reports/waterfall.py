@@ -39,7 +39,8 @@ CAUSES = (
     Cause("combining the terms behind FIXPIPE", kinds=("combine read", "combine", "combine write")),
     Cause("merging slices of k", kinds=("merge read", "merge", "merge write", "zero", "zero write")),
     Cause(
-        "int32 sums scaled by vector units", kinds=("dequantize read", "dequantize", "dequantize write"),
+        "int32 sums scaled by vector units",
+        kinds=("dequantize read", "dequantize", "dequantize write"),
         parameters=("vector_launch_us",),
     ),
     Cause("launch", parameters=("launch_us", "launch_core_us", "cold_launch_us")),

@@ -33,7 +33,7 @@ EXAMPLES = (
     ),
     (
         "out.pt:y layer.safetensors:x W.npy --operands e4m3fn",
-        "tensors are named after a colon; the files of A and B hold encodings of e4m3fn",
+        "the name of a tensor stands after a colon; the files of A and B hold encodings of e4m3fn",
     ),
     (
         "dx.npy DY.npy W8.npy --operands e5m2,e4m3fn --out-format bf16",
@@ -41,11 +41,11 @@ EXAMPLES = (
     ),
     (
         "out.npy A.npy B.npy --k-order any --promote-every 64:512",
-        "a kernel whose order of k is not known, and which adds sums after 64 to 512 products",
+        "a kernel that sums k in an unknown order and adds the unit's sum to an FP32 sum after every 64 to 512 products",
     ),
     (
         "grouped.npy A.npy experts.npy --ends 3 5 8",
-        "a grouped product: three experts, whose rows of A end before rows 3, 5 and 8",
+        "a grouped product of three experts: they take the rows 0 to 2, 3 to 4 and 5 to 7 of A",
     ),
     ("recovered.npy X.npy Y.npy --method sgemm_cube", "a kernel that recovers FP32 from FP16 words on an Ascend 910A"),
     ("attended.npy --attention Q.npy K.npy V.npy --causal", "an attention kernel"),

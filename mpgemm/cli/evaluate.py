@@ -84,8 +84,8 @@ def add_arguments(parser: Parser) -> None:
     )  # fmt: skip
     add(
         "--attention-kernel", choices=("plain", "triton"),
-        help="attention kernel that is reproduced: plain adds the row sums of the softmax from the left; triton adds "
-        "them and rounds the arguments of exp as Triton's kernels do (default plain)",
+        help="attention kernel that is reproduced: plain computes each row sum of the softmax from left to right; triton "
+        "sums each row, and rounds the arguments of exp, in the way of Triton's kernels (default plain)",
     )  # fmt: skip
     add_run_arguments(parser)
     add_output_arguments(parser, metric_needs_out=True)
@@ -132,9 +132,9 @@ def add_cube_arguments(what: argparse._ArgumentGroup, scale_exponents: str, step
     )  # fmt: skip
     add(
         "--step-orders", nargs="+", choices=STEP_ORDERS,
-        help="rounding inside of a cube step of 16 products: sequential (after every product, as PTO-ISA states), "
-        "pairwise (every sum of a binary tree), or exact (once at the end, which fits figure 9 of the SGEMM-cube "
-        f"paper). No measurement is published (default {step_orders})",
+        help="where the cube rounds inside a step of 16 products (no measurement of it is published): sequential rounds "
+        "after every product, as PTO-ISA states; pairwise rounds every sum of a binary tree; exact rounds once, at the end "
+        f"of the step, which fits figure 9 of the SGEMM-cube paper (default {step_orders})",
     )  # fmt: skip
 
 

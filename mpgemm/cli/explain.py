@@ -60,8 +60,8 @@ def add_arguments(parser: Parser) -> None:
         "--function",
         nargs="+",
         metavar="WORD",
-        help="explain in place of a dot product a special function of one or two numbers: ex2 0.7, div.full.f32 "
-        "1 3 (--function list lists them)",
+        help="explain a special function in place of a dot product: its name and one or two numbers, such as ex2 0.7 or "
+        "div.full.f32 1 3 (--function list prints all names)",
     )
     add(
         "--all",
@@ -134,7 +134,7 @@ def run(args: argparse.Namespace) -> Output:
         raise ValueError(f"--engine got {len(args.engine)} engines, expected one, or two to compare")
     if len(args.engine) == 2:
         if args.scale_a is not None or args.scale_b is not None:
-            raise ValueError("--scale-a and --scale-b take one engine, got two: leave one engine out")
+            raise ValueError("--scale-a and --scale-b work with one engine only, got two: leave one engine out")
         return _compare(args)
     engine = args.engine[0] if args.engine else None
     if args.scale_a is not None or args.scale_b is not None:

@@ -185,12 +185,17 @@ def _add_communication(choice: argparse._ArgumentGroup) -> None:
         help="with --overlap: all-reduce and reduce-scatter communicate C after the product, all-gather "
         "communicates A before it (default all-reduce)",
     )
-    add("--parts", type=int, metavar="COUNT", help="with --overlap: largest number of parts (default 16)")
+    add(
+        "--parts",
+        type=int,
+        metavar="COUNT",
+        help="with --overlap: largest number of parts into which the rows of the product are divided (default 16)",
+    )
     add(
         "--ranks",
         type=int,
         metavar="COUNT",
-        help="with --collective all-gather, which needs it: number of NPUs from which A is gathered",
+        help="number of NPUs from which A is gathered, at least 2; required with --collective all-gather, refused otherwise",
     )
 
 
@@ -212,8 +217,8 @@ def _add_output(parser: Parser, output: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
     add(
         "--tiling", action="store_true",
-        help="print AscendC's tiling fields and CATLASS's shapes of the best plan as C++, and the bytes that it needs of "
-        "each buffer",
+        help="print the best plan's tile sizes as code for each library that the chip supports (AscendC's tiling fields, "
+        "CATLASS's tile shapes, ...), and how many bytes of each buffer the plan uses",
     )  # fmt: skip
     add(
         "--bits", action="store_true",

@@ -414,9 +414,9 @@ def test_error_reports_verdicts_and_recommendations_have_the_fields_of_the_page(
     assert main(["compare", *drawn, "--methods", "fp16", "--engines", "a100", "--bits", "8"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found["fp32"][next(iter(found["fp32"]))]) == report
-    text = re.sub(r"\([^()]*\)", "", JSON_PAGE.partition("## Recommendations\n")[2].partition("In a record")[0])
+    text = re.sub(r"\([^()]*\)", "", JSON_PAGE.partition("## Recommendations\n")[2].partition("An element of")[0])
     assert set(re.findall(r"`(\w+)`", text)) - {"recommendations", "compare"} == set(found["recommendations"][0])
-    of_records = JSON_PAGE.partition("In a record ")[2].partition("\n#")[0]
+    of_records = JSON_PAGE.partition("The elements of `records`")[2].partition("\n#")[0]
     assert set(re.findall(r"`(\w+)`", of_records)) <= set(found["records"][0])
 
 

@@ -89,8 +89,8 @@ def add_format_arguments(parser: argparse.ArgumentParser, out_default: str = "th
         "--operands",
         dest="format",
         metavar="FORMAT",
-        help="format of A and B (default: that of their arrays); arrays of unsigned integers as wide as the format hold "
-        "encodings",
+        help="format of A and B (default: the format of their arrays; required for arrays of unsigned integers). Unsigned "
+        "integers are read as encodings if they have the width of the format, else as numbers",
     )
     add(
         "--input-rounding",

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
 def add_scale_arguments(parser: Any) -> None:
     """Add the options --scale-a and --scale-b."""
-    for side in "ab":
+    for side, line, blocks in (
+        ("a", "a row", "1 x 128, 128 x 128 or 1 x 64"),
+        ("b", "a column", "128 x 1, 128 x 128 or 64 x 1"),
+    ):
+        name = side.upper()
         parser.add_argument(
             f"--scale-{side}", nargs="+", metavar="X|FILE",
-            help=f"scale of {side.upper()}: a number or a file. The file's shape determines what each scale "
-            "covers: the whole matrix, a row of A or column of B, or a block of elements (of 128, 64, MX or "
-            "NVFP4). A number after a file of MX or NVFP4 scales is a further scale of the whole matrix",
+            help=f"scale of {name}: a number or a file. The file's shape and type determine what each scale covers: all of "
+            f"{name}, {line} of {name}, or a block ({blocks} elements; 32 of an MX format or 16 of NVFP4 along k). A number "
+            f"after a file of MX or NVFP4 scales is a further scale of all of {name}",
         )  # fmt: skip
 
 

@@ -90,7 +90,10 @@ class _Phases(Accumulator):
         return f"phase{'s' * (len(self.phases) > 1)} {', '.join(map(str, self.phases))}"
 
     def simplest(self):
-        """Return a copy whose tile is one step of 16 products if only one phase runs, which makes `tile` irrelevant."""
+        """Return a copy whose tile is one step of 16 products, which computes the same.
+
+        If several phases run, or the tile is no whole number of steps, the accumulator itself is returned.
+        """
         return self if len(self.phases) > 1 or self.tile % STEP else type(self)(**vars(self) | {"tile": STEP})
 
     @classmethod
