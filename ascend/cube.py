@@ -178,7 +178,7 @@ def _refuse_words(given: dict[str, bool], schedule: TileSchedule) -> None:
     asked = [name for name, value in given.items() if value]
     if asked:
         raise ValueError(
-            f"got {', '.join(asked)}, but the schedule has 1 term of {schedule.operand}, whose operands are not split into "
+            f"got {', '.join(asked)}, but the schedule has terms=1, so its {schedule.operand} operands are not split into "
             f"words: leave {', '.join(asked)} out"
         )
 

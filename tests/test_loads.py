@@ -10,7 +10,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 #: All four together; 41,068 before modules were read where their names are used.
-MOST_LINES = 34_500
+MOST_LINES = 35_000
 
 CODE = """
 import contextlib, io, json, sys

@@ -190,7 +190,11 @@ def advise(
         if way.terms > 1:
             given["presplit"] = presplit
         if way.mode and combination(way.mode).in_place and chip.fixpipe:
-            continue  # FIXPIPE adds to C in memory, but does not scale the small terms
+            refused = (
+                f"{chip.name} cannot run the mode {way.mode!r}, because its FIXPIPE adds to C in memory, but does not "
+                "scale the small terms: give another way"
+            )
+            continue
         try:
             if best_only and _is_hopeless(_sorted(found, wanted, bits is not None), m, k, n, chip, way, given):
                 continue

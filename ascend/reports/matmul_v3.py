@@ -296,7 +296,7 @@ def entered_knowledge(record: Mapping[str, Any], chip: Chip, path: str | Path = 
     if template["SPLITCOREMODE"] not in ("BASE_SPLIT_K", "1") or template["LOADMODE"] != "BASE_FULLLOAD":
         what = template["SPLITCOREMODE"] if template["LOADMODE"] == "BASE_FULLLOAD" else template["LOADMODE"]
         raise ValueError(
-            f"{path}: template {what} (tilingEnable {fields['tilingEnable']}) is not modelled here: give a tiling of the "
+            f"{path}: template {what} (tilingEnable {fields['tilingEnable']}) cannot be timed: give a tiling of the "
             "base template"
         )
     single, block = ((fields[f"{of}M"], fields[f"{of}N"]) for of in ("singleCore", "base"))

@@ -103,7 +103,7 @@ def product_of(fields: Mapping[str, str], where: str) -> ProductLine | None:
         if "matmul" not in kind.lower():
             return None
         why = next((why for word, why in NOT_TIMED.items() if word.lower() in kind.lower()), "")
-        raise ValueError(f"{where}: products of type {kind!r} are not modelled here{why}")
+        raise ValueError(f"{where}: operator {kind!r} cannot be timed{why}, expected one of {', '.join(READERS)}")
     line = _line_of(fields, where)
     first, second = [*line.kinds, ""][:2]
     widened = WIDENED.get((first, second), "") if read in (_quantised, _grouped) else ""
@@ -150,7 +150,7 @@ def _operand(line: _Line, fields: Mapping[str, str]) -> str:
     operand = OPERANDS[first]
     if len(line.kinds) > 1 and line.kinds[1] and OPERANDS.get(line.kinds[1]) != operand:
         raise ValueError(
-            f"{line.where}: A is {first} and B is {line.kinds[1]}, but products of these two formats are not modelled here "
+            f"{line.where}: A is {first} and B is {line.kinds[1]}, but products of these two formats cannot be timed "
             f"(vector units convert one format into the other): remove the line"
         )
     if operand == "fp8" and BLOCK_SCALE in line.kinds:
@@ -302,8 +302,8 @@ READERS: dict[str, Callable[[_Line], ProductLine]] = {
 }  # fmt: skip
 #: Parts of the names of products that are not timed here, with the reason.
 NOT_TIMED = {
-    "AllReduce": ": it waits for other chips (mpgemm plan --overlap times product and communication)",
-    "AllGather": ": it waits for other chips (mpgemm plan --overlap times product and communication)",
-    "ReduceScatter": ": it waits for other chips (mpgemm plan --overlap times product and communication)",
-    "Swiglu": ": vector work is fused with it",
+    "AllReduce": " because it waits for other chips (mpgemm plan --overlap times product and communication)",
+    "AllGather": " because it waits for other chips (mpgemm plan --overlap times product and communication)",
+    "ReduceScatter": " because it waits for other chips (mpgemm plan --overlap times product and communication)",
+    "Swiglu": " because it also does vector work",
 }

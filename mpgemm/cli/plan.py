@@ -260,9 +260,9 @@ OF_ONE_SHAPE = (
 def run(args: argparse.Namespace) -> Output:
     """Carry out the command."""
     if args.target and args.kernel == "paper":
-        raise ValueError(f"--for {args.target} takes --kernel grid, got --kernel paper: leave --kernel out")
+        raise ValueError(f"expected --kernel grid with --for {args.target}, got --kernel paper: leave --kernel out")
     if args.emit and args.kernel == "paper":
-        raise ValueError("--emit takes --kernel grid, got --kernel paper: leave --kernel out")
+        raise ValueError("expected --kernel grid with --emit, got --kernel paper: leave --kernel out")
     if args.emit and args.target not in (None, args.emit[0]):
         raise ValueError(
             f"got --for {args.target} and --emit {args.emit[0]}, expected one language: leave one option out"

@@ -65,7 +65,8 @@ def exact_gemm(a: Any, b: Any, c: Any = None) -> "ExactResult":
 class ExactResult:
     """`ExactResult` is an exact product; :func:`exact_gemm` makes it.
 
-    With ``shared=True`` the operands are not copied, so they must not change.
+    The constructor's option ``shared=True`` keeps float32 and float64 arrays a and b without a copy if it can; do not change
+    them afterwards. :func:`exact_gemm` copies them.
 
     Attributes
     ----------

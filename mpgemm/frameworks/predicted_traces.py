@@ -48,7 +48,10 @@ class PredictedTrace(Trace):
 def _format(x: np.ndarray) -> str:
     fmt = format_of_dtype(x.dtype)
     if fmt is None:
-        raise ValueError(f"a recorded tensor holds {x.dtype}, which no modelled unit multiplies: record another type")
+        raise ValueError(
+            f"a recorded tensor holds {x.dtype}, expected a floating-point type such as float16, bfloat16 or float32: record "
+            "the module in one of these types"
+        )
     return fmt.name
 
 

@@ -233,10 +233,11 @@ def _over(case: FaultCase, values: np.ndarray, limit: Limit) -> np.ndarray:
 # -- faults of a kernel's case -----------------------------------------------------------------------------------------
 @default_fp_state
 def faults_of(allowed: KernelCase) -> dict[str, float]:
-    """Return for each fault that was tried the fraction of products in which a test with this tolerance detects it.
+    """Return the fraction of products in which a test with this tolerance detects a fault, for each fault that was tried.
 
-    The faults are tried on at most 32 rows and columns of the test's operands, in one chain over k, before an epilogue. The
-    fraction for the whole product is extrapolated from the tail of the distribution of these errors.
+    A fault is a mistake of a kernel, such as a dropped block of k or a sum in FP16. Each fault is simulated on at most 32 rows
+    and 32 columns of the test's result; an epilogue is applied to the faulty sums. The fraction for the whole product is
+    extrapolated from the errors of these elements, by the tail of their distribution.
 
     Parameters
     ----------
@@ -246,7 +247,7 @@ def faults_of(allowed: KernelCase) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Fraction of the products in which the fault is detected, by its name; empty for an empty product.
+        Fraction of products in which the fault is detected, for each fault's name; empty for an empty product.
     """
     if 0 in (*allowed.bound.shape, allowed.a.shape[1]):
         return {}

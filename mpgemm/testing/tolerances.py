@@ -203,17 +203,21 @@ def kernel_of(
 
     Parameters
     ----------
-    engine : Engine or str
-        Modelled instruction, its name "arch:name", or a device, which stands for its usual instruction for `fmt`. If `method`
-        is given, the engine that runs it, by default the method's own.
+    engine : Engine or str, optional
+        Modelled instruction, its name "arch:name", or a device. A device stands for its usual instruction for `fmt`. If
+        `method` is given, this is the engine on which the method runs; the default is the method's default engine.
     method : str or RecoveryMethod, optional
-        Recovery method that the kernel runs, by default none; its tolerance needs data or draws.
+        Recovery method that the kernel runs. Its errors depend on the operands, so :func:`mpgemm.tolerance` then needs data or
+        draws.
     fmt : str, optional
         Operand format if `engine` is a device ("fp8", "half", ...; fp16 by default).
     promote_every : int or (least, most), optional
-        Number of products after which the kernel adds its chain to an FP32 sum outside of the unit and starts anew.
-    k_order, splits : optional
-        Orders of k that the kernel may have, as for :func:`mpgemm.testing.gemm_tolerance`; by default one chain in order.
+        Number of products after which the kernel adds its chain to an FP32 sum outside of the unit and starts a new chain.
+        (least, most) allows any number from least to most.
+    k_order : str, Order or sequence
+        Order of k, as for :func:`mpgemm.testing.gemm_tolerance`; by default in order.
+    splits : int
+        Largest number of chains into which the kernel divides k, as for :func:`mpgemm.testing.gemm_tolerance`.
     reference : {"given", "rounded"}
         Operands from which the test computes its expected result. "given": the operands before the kernel rounds them, so
         that their rounding is a part of the tolerance. Without data this part is unknown and left out. "rounded": the

@@ -288,8 +288,8 @@ def read_scales(
     formats = {x.format for x, _ in pairs}
     if "encodings" in (_kind(a), _kind(b)) and len(formats) > 1:
         raise ValueError(
-            f"scale_a and scale_b are uint8 encodings that could be of {' or '.join(sorted(formats))}: give their values, or "
-            "arrays of ml_dtypes' float8_e4m3fn (ue4m3) or float8_e8m0fnu (ue8m0)"
+            f"the uint8 scales scale_a and scale_b could be encodings of {' or '.join(sorted(formats))}: give arrays of "
+            "ml_dtypes' float8_e4m3fn (ue4m3) or float8_e8m0fnu (ue8m0)"
         )
     rule_a, rule_b = pairs[0]
     whole = whole_a != 1 or whole_b != 1

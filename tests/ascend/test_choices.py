@@ -166,7 +166,7 @@ def test_cube_gemm_runs_every_plan(chip, size, options):
 def test_options_of_words_are_refused_where_there_are_none():
     a = np.ones((32, 32), "f4")
     s = build_schedule(32, 32, 32, B3, ascend.Blocking(32, 32, 32), terms=1, operand="fp32", kernel="grid")
-    with pytest.raises(ValueError, match="got scale_exponent, but the schedule has 1 term of fp32"):
+    with pytest.raises(ValueError, match="got scale_exponent, but the schedule has terms=1, so its fp32 operands"):
         ascend.cube_gemm(a, a, schedule=s, scale_exponent=4)
     with pytest.raises(ValueError, match="order, low_low"):
         ascend.cube_gemm(a, a, schedule=s, order="elementwise", low_low=True)

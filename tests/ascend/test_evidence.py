@@ -376,7 +376,7 @@ def test_fractals_are_understood_and_other_rows_are_named(tmp_path):
     rows, skipped = read_profile(tmp_path / "p.csv")
     assert [(r.m, r.k, r.n) for r in rows] == [(30, 200, 96)]
     assert len(skipped) == 2 and "line 3: expected two matrices" in skipped[0]
-    assert "line 4: products of type 'MatmulAllReduce' are not modelled here" in skipped[1]
+    assert "line 4: operator 'MatmulAllReduce' cannot be timed because it waits" in skipped[1]
 
 
 def profile_of(path, head, *lines):

@@ -147,7 +147,7 @@ def test_the_fields_on_ascend_950():
 
 #: What makes a line or a plan one that is not timed or said, and why.
 REFUSED = (
-    ({}, {"tilingEnable": 2}, "SINGLE_CORE_SPLIT_K .* is not modelled here"),
+    ({}, {"tilingEnable": 2}, "SINGLE_CORE_SPLIT_K .* cannot be timed"),
     ({}, {"tilingEnable": 10}, "AL1_FULLLOAD"),
     ({}, {"tilingEnable": 9}, "digits of unknown templates: SPLITCOREMODE 9"),
     ({}, {"singleCoreM": 512}, "must be baseM x baseN = 256 x 128, got 512 x 128"),

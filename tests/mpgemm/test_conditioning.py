@@ -97,7 +97,7 @@ def test_a_relative_target_that_nothing_reaches():
     assert found.measured == {"ozaki2_int8": None} and "needs longer words, or mpgemm.mp_gemm" in str(found)
     with pytest.raises(ValueError, match="expected fp64, fp32, relative, relative:BITS"):
         slice_advice(*ILL, target="relative:0")
-    with pytest.raises(ValueError, match="the target is 60 bits, but FP64 output holds 53"):
+    with pytest.raises(ValueError, match="the target is 60 bits, expected at most 53, the precision of FP64 output"):
         slice_advice(*ILL, target="relative:60")
 
 

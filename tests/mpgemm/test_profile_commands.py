@@ -66,7 +66,7 @@ def test_bad_profiles_are_one_line(tmp_path, monkeypatch, capsys):
     Path("p.json").write_text("[]")
     for words, message in (
         ([*common, "--profile", SHIPPED, "--rows", "nothing*"], "has no row of m 16, k 256, n 16 named like"),
-        ([*common, "--profile", "p.json"], "expected rows of products"),
+        ([*common, "--profile", "p.json"], "expected a list of objects with m, n, k, kernels"),
         (
             [*common, "--profile", SHIPPED, "--operands", "tf32", "--out-format", "fp16"],
             "none with operands of tf32 and a result of fp16",

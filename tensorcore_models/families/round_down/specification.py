@@ -93,7 +93,10 @@ class FusedDotRoundDownAdd(AlignedSum):
             check_deterministic(self, name)
 
     def interchangeable(self, length):
-        """Return the products of each separately summed group as interchangeable: truncated products are added exactly."""
+        """Return the sets of products that are summed apart: all, or even and odd k if the class separates them.
+
+        The products of a set may change places, because their truncated values are added exactly.
+        """
         return tuple(
             places for i in range(self.parity_groups) if (places := tuple(range(i, length, self.parity_groups)))
         )
