@@ -65,6 +65,7 @@ def test_the_order_of_the_tiles_is_what_a_matmul_that_load_bounds_takes(publishe
     assert min(other / ascend.simulate(c.schedule).seconds for other, c in zip(by_rows, loads, strict=True)) > 1.05
 
 
+@pytest.mark.full
 def test_the_model_ranks_published_kernels_as_measured(published):
     by_name = {c.measurement.name: c for c in published}
     for case in ("tile shapes 1", "tile shapes 2", "tile shapes 3"):

@@ -68,6 +68,7 @@ def assembled(text: str, folder: Path, *options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_products_are_contracted_where_ptxas_does(seed, tmp_path):
     text = drawn(seed)

@@ -52,6 +52,7 @@ def test_a_number_for_each_line_says_nothing_if_the_elements_do_not_determine_it
     assert found.fitting == ()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [1])
 def test_no_fp16_sums_are_named_for_a_kernel_of_bf16(monkeypatch, seed):
     monkeypatch.setattr(narrow, "_rounded_between", lambda f: None)

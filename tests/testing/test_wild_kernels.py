@@ -96,6 +96,7 @@ def false_alarms(seeds):
     return found
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("name", ["tile_transposed", "k_dropped", "bias_lost", "noise"])
 def test_one_wrong_kernel_of_a_kind(name):
     counts = campaign(range(2), (name,))
