@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ascend.emit.check import PtoCheck
 
 QUESTION = "plan a block"
-SUMMARY = "run a PTO kernel here and check its bits, flags, and races in L1 and L0; check the text of an AscendC kernel"
+SUMMARY = "run a PTO kernel here and check bits, flags, races in L1, L0 and UB; check the text of an AscendC kernel"
 EXAMPLES = (
     (
         "kernel/",

@@ -87,8 +87,8 @@ def predicted_trace(recorded: Trace, device: str, profile: str | Path | None = N
             left_out.append(f"{key[1]}: not predicted, because it has scales, or lacks a recorded input or weight")
     if not modules:
         raise ValueError(
-            f"{recorded.folder} has no module with a recorded input, weight and output, so no module can be predicted: record "
-            "modules with weights"
+            f"{recorded.folder} has no module without scales whose input, weight and output were recorded, so no module can be "
+            "predicted: record such modules"
         )
     name = canonical_device(device)
     assumed = "one chain over k" if profile is None else f"kernels of {profile}"

@@ -184,7 +184,7 @@ def check_gemm(
     shape = (np.shape(a)[0], case.result.shape[1])
     if computed.shape != shape:
         turned = "; out.T has that shape: does the kernel write C transposed?" if computed.shape == shape[::-1] else ""
-        raise ValueError(f"out must have the shape {shape} of a and b, got {computed.shape}{turned}")
+        raise ValueError(f"out must have the shape {shape} of the product of a and b, got {computed.shape}{turned}")
     with np.errstate(all="ignore"):
         held = check_case(computed if case.lines is None else computed[case.lines], case, of=computed.size)
     judged = with_narrower_format(

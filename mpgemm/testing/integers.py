@@ -74,7 +74,7 @@ def check_integers(
     added = None if c is None else broadcast(tcm.as_array(c, "c"), left.shape[0], right.shape[1], "c")
     sums = _sums(x, y, added)
     if out.shape != sums.shape:
-        raise ValueError(f"out must have the shape {sums.shape} of a and b, got {out.shape}")
+        raise ValueError(f"out must have the shape {sums.shape} of the product of a and b, got {out.shape}")
     scaled = (scale_a, scale_b, scale_out) != (None, None, None)
     if out.dtype == np.int32:
         if scaled or zero_out is not None:

@@ -109,7 +109,7 @@ def _as_recipe(case: KernelCase) -> libraries.Recipe:
 def _different(computed: np.ndarray, expected: np.ndarray, fmt: Format, name: str) -> tuple[np.ndarray, str]:
     """Return the elements with other bits, their number in words, and the first of them."""
     if computed.shape != expected.shape:
-        raise ValueError(f"out must have the shape {expected.shape} of a and b, got {computed.shape}")
+        raise ValueError(f"out must have the shape {expected.shape} of the product of a and b, got {computed.shape}")
     got, wanted = operand_bits(computed, fmt, None, "out"), operand_bits(expected, fmt, None, "expected")
     wrong = got != wanted
     if not wrong.any():

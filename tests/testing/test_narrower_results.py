@@ -87,5 +87,5 @@ def test_nothing_is_said_of_operands_of_fp32():
 def test_a_transposed_result_is_named():
     with pytest.raises(ValueError, match=r"out.T has that shape"):
         check_gemm(OUT[:20].T, A[:20], B, engine="h100")
-    with pytest.raises(ValueError, match=r"of a and b, got \(20, 32\)$"):
+    with pytest.raises(ValueError, match=r"of the product of a and b, got \(20, 32\)$"):
         check_gemm(OUT[:20], A, B, engine="h100")

@@ -132,8 +132,8 @@ def _add_scores_and_sequences(add: Callable[..., argparse.Action]) -> None:
     add(
         "--block-table",
         metavar="FILE",
-        help="file with the numbers of the pages of each sequence, if K and V are paged, of shape (pages, rows "
-        "of a page, heads, d)",
+        help="file of integers, shape (sequences, pages of a sequence): the indices, from 0, of the pages that hold the keys "
+        "of each sequence, in order. K and V then have the shape (pages, rows of a page, heads, d)",
     )
     add("--cache-seqlens", metavar="FILE", help="file with the number of keys of each sequence, for --block-table")
 
