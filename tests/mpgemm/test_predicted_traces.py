@@ -67,7 +67,7 @@ def test_refused(tmp_path, split, capsys):
     recorded(tmp_path / "run", split)
     with TraceRecorder(tmp_path / "bare") as trace:
         trace.record("up", output=X)
-    with pytest.raises(ValueError, match="no module with a recorded input"):
+    with pytest.raises(ValueError, match="no module without scales whose input"):
         predicted_trace(read_trace(tmp_path / "bare"), "h100")
     with pytest.raises(ValueError, match="unknown architecture"):
         predicted_trace(read_trace(tmp_path / "run"), "h1000")
