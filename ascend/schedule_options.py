@@ -225,8 +225,8 @@ class ScheduleOptions(SharedOptions):
         None,
         "number of slices of k; equivalent to a grid (1, split, 1) with no resident operand",
         metavar="COUNT",
-        help="number of slices of k, which are summed separately; --merge joins their sums. Default of simulate: "
-        "1; plan tries several numbers",
+        help="number of slices of k, which are summed separately; --merge says how their sums are added (default: plan tries "
+        "several numbers, simulate takes 1)",
     )
     grid: Grid | tuple[int, int, int] | None = option(
         None, "cores along m, k and n (--kernel grid or vector); with no resident operand (1, k, 1) deals tiles one by one to "

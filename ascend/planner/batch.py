@@ -65,7 +65,9 @@ class BatchPlan(Result):
 
 @default_fp_state
 def plan_batch(rows: Sequence[int], k: int, n: int, chip: Chip | str, **options: Any) -> list[BatchPlan]:
-    """Return one plan of a batch for each possible number of cores in a group, fastest first.
+    """Return plans of several products that are dealt to groups of equally many cores, fastest first.
+
+    There is one plan for each possible number of cores in a group.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
         "--experiments",
         type=Path,
         metavar="FILE",
-        help="JSON file of experiments that distinguish models; the part units runs them (default: none)",
+        help='JSON file of experiments that distinguish models, run by the part "units" (default: none)',
     )
     add("--json", action="store_true", help="print JSON instead of tables")
     parser.at_least(1, "--processes")

@@ -90,7 +90,11 @@ def add_arguments(parser: Parser) -> None:
         help="format of A and B, or one format for each (e5m2,e4m3fn). It is needed if the files do not state it, "
         "because they hold encodings (unsigned integers, |V1 of numpy) or float32 values",
     )  # fmt: skip
-    add("--out-format", metavar="FORMAT", help="format of OUT, if its file holds encodings (default: that of the file)")
+    add(
+        "--out-format",
+        metavar="FORMAT",
+        help="format of OUT, needed if its file holds encodings (default: the type of the file's elements)",
+    )
     _add_epilogue_arguments(add)
     add(
         "--input-rounding", metavar="MODE",

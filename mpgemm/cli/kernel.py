@@ -8,7 +8,7 @@ from mpgemm.reporting.output import Output
 from mpgemm.reporting.report import fitted
 
 QUESTION = "compare corrections"
-SUMMARY = "write a GPU kernel of a recovery method (PTX, cubin, source), and a record from which its bits are predicted"
+SUMMARY = "write a GPU kernel of a recovery method, and a record from which its results are predicted bit for bit"
 EXAMPLES = (
     ("ootomo_tf32 --target sm_90 --out kernel", "FP32 accuracy from TF32 units of an H100"),
     (

@@ -39,7 +39,7 @@ class StackVerdict(Result):
     recommended : CubeSetting
         Setting that is recommended for all members.
     same : tuple of CubeSetting
-        Other settings with the same result.
+        Other settings whose errors are practically equal.
     scaled : int
         Number of members whose rows and columns must be scaled.
     worst : tuple of Verdict

@@ -111,7 +111,8 @@ def _scales_of_groups(op, side: str, scale: TorchScale, dims: int, parts, rows: 
     """Return the scales of each group; `rows` is the operand's number of rows (columns) if these are grouped."""
     if not scale.blocks and scale.rule is not None and scale.rule.name != "per row and column":
         raise ValueError(
-            f"{op}: scale_{side} applies {scale.rule.name}, expected one scale per row and column, mx or nvfp4"
+            f"{op}: the rule of scale_{side} is {scale.rule.name!r}, expected one scale for each "
+            f"{'row of A' if side == 'a' else 'column of B'}, or block scales (mx or nvfp4)"
         )
     if scale.blocks and not scale.tiled:
         raise ValueError(

@@ -292,7 +292,7 @@ class KernelCase:
 
     # -- results of right kernels ------------------------------------------------------------------------------------------
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Data:
-        """Return the given rows of A and columns of B as the unit gets them."""
+        """Return the operands of these rows and columns: A and B as the engine gets them, without scales, C, and the scales."""
         return part_of(Data(*self.operands, self.c, self.scaling), rows, columns)
 
     def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:

@@ -70,10 +70,11 @@ def assert_bits(
         recipe = _as_recipe(case)
     if plain:
         expected = recipe_values(recipe, left, right, fmt.name, input_rounding, scale=scale)
-    elif case is None or scale != 1:
+    elif case is None:
+        raise ValueError("scale_a, scale_b and epilogue need an engine, got a recipe: give an engine as the recipe")
+    elif scale != 1:
         raise ValueError(
-            f"got scale_a, scale_b or epilogue with {'a recipe' if case is None else f'scale = {scale}'}, expected an engine "
-            "in place of a recipe, and no scale: give an engine and leave scale out"
+            f"got scale = {scale} together with scale_a, scale_b or epilogue, expected scale = 1: leave the argument scale out"
         )
     else:
         expected = _chain_of(case)

@@ -300,8 +300,12 @@ class Engine(abc.ABC):
         """
         scale = checked_integer(scale, "the scale of the accumulator input")
         if not 0 <= scale <= self.largest_input_scale:
-            takes = f"0 to {self.largest_input_scale}" if self.largest_input_scale else "0, because it cannot scale c"
-            raise ValueError(f"input_scale is {scale}, expected for {self.label} {takes}")
+            takes = (
+                f"0 to {self.largest_input_scale}"
+                if self.largest_input_scale
+                else "0, because this unit cannot scale c"
+            )
+            raise ValueError(f"input_scale is {scale}, expected {takes} ({self.label})")
         return c if scale == 0 else scale_cut(c, -scale, self.formats[2])
 
     # -- helpers ------------------------------------------------------------------------------------------------------------

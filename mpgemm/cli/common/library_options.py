@@ -32,7 +32,7 @@ LIBRARIES = (
         "scaled_mm", ("torch._scaled_mm",),
         "FP8 operands; --config fast_accumulation=, split_k=, scheme= (defaults: false, 1, none) or --recorded mmaemu",
     ),
-    Library("cutlass", (), "--config tile_k=, split_k=, ... as the kernel was built; without, one chain over k"),
+    Library("cutlass", (), "--config tile_k=, split_k=, ... as the kernel was built (without --config: one chain over k)"),
 )  # fmt: skip
 
 
@@ -58,7 +58,10 @@ def which_library(gpu: str) -> str:
         here = _here(library.name, gpu, versions)
         calls = f" (which {', '.join(library.calls)} call)" if library.calls else ""
         known.append(f"{library.name}{calls}: {here or library.needs}")
-    return f"no library is named, and each computes other bits on {device}: give --library, one of " + "; ".join(known)
+    return (
+        f"--library is not given, and libraries compute different bits on {device}: give --library with one of these names. "
+        + "; ".join(known)
+    )
 
 
 def _here(name: str, gpu: str, versions: Sequence[str]) -> str:
@@ -67,9 +70,9 @@ def _here(name: str, gpu: str, versions: Sequence[str]) -> str:
     from tensorcore_models.libraries.scaled_mm import DEVICES as SCALED_DEVICES
 
     if name == "cublaslt" and not versions:
-        return f"not known on {gpu}, only on {', '.join(TARGETS)}"
+        return f"not possible on {gpu}, only on {', '.join(TARGETS)}"
     if name == "scaled_mm" and gpu not in SCALED_DEVICES:
-        return f"not known on {gpu}, only on {', '.join(SCALED_DEVICES)}"
+        return f"not possible on {gpu}, only on {', '.join(SCALED_DEVICES)}"
     return ""
 
 
