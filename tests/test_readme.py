@@ -82,8 +82,8 @@ def test_a_question_has_the_answer_that_is_shown(command, shown, tmp_path, monke
         assert line.rstrip() in printed, line  # a search in an iterator: the lines keep their order
 
 
-def test_six_questions_have_one_command_each():
-    assert len(SHOWN) == 6 and all(shown for _, shown in SHOWN)
+def test_seven_questions_have_one_command_each():
+    assert len(SHOWN) == 7 and all(shown for _, shown in SHOWN)
     assert len(README.read_text().splitlines()) <= 185
 
 

@@ -82,9 +82,10 @@ def add_arguments(parser: Parser) -> None:
     )
     add(
         "--method", metavar="NAME",
-        help="recovery method that the kernel computes from FP32 or FP64 operands, such as sgemm_cube or sgemm_cube:terms=4 "
-        "(default: none, but the plain product)",
+        help="recovery method that the kernel computes from FP32 or FP64 operands: a name of mpgemm models --methods, with "
+        "options and a unit if needed, such as sgemm_cube:terms=4 or hf32@910B3 (default: none, but the plain product)",
     )  # fmt: skip
+    add("--transpose-b", action="store_true", help="the file of B holds the transpose of B, as W in x @ W.T")
     add(
         "--operands", dest="format", metavar="FORMAT",
         help="format of A and B, or one format for each (e5m2,e4m3fn). It is needed if the files do not state it, "
@@ -113,8 +114,9 @@ def add_arguments(parser: Parser) -> None:
     )  # fmt: skip
     add_scale_arguments(parser)
     add_order_arguments(parser)
-    add_attention_arguments(parser, ("a", "b", "--method", *_OF_PRODUCTS))
+    add_attention_arguments(parser, ("a", "b", "--method", "--transpose-b", *_OF_PRODUCTS))
     parser.goes_without(("--zero-a", "--zero-b", "--zero-out", "--scale-out"), ("--ends",))
+    parser.goes_without(("--transpose-b",), ("--ends",))
     parser.goes_without(_OF_PLAIN_PRODUCTS, ("--method",), "plain products")
     _add_integer_arguments(parser)
     parser.add_argument(
@@ -223,6 +225,7 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
     a, b = (
         file_values(path, fmt, "operands") for path, fmt in zip((args.a, args.b), _stored_formats(args), strict=True)
     )
+    b = b.T if args.transpose_b else b
     c, residual = (None if path is None else read_array(path) for path in (args.c, args.residual))
     options = {
         "engine": _engine_of(args), "input_rounding": args.input_rounding, **orders_of(args), **scales_of(args),
@@ -232,7 +235,9 @@ def _product(args: argparse.Namespace, out: np.ndarray) -> KernelCheck:
     if args.ends is not None:
         return check_grouped(out, a, b, args.ends, c, **options, rows=args.rows)
     zeros = {"zero_a": args.zero_a, "zero_b": args.zero_b, "zero_out": args.zero_out, "scale_out": args.scale_out}
-    return check_gemm(out, a, b, c, **options, method=args.method, rows=args.rows, **zeros)
+    return check_gemm(
+        out, a, b, c, **options, method=args.method and args.method.partition("@")[0], rows=args.rows, **zeros
+    )
 
 
 def _stored_formats(args: argparse.Namespace) -> tuple[str | None, str | None]:
@@ -257,7 +262,12 @@ def _engine_of(args: argparse.Namespace):
     from mpgemm.recovery.engines import plain_engine
 
     if args.method is not None:
-        return args.engine
+        unit = args.method.partition("@")[2]
+        if unit and args.engine is not None:
+            raise ValueError(
+                f"got --engine {args.engine} and --method {args.method}, which names a unit: leave --engine out"
+            )
+        return unit or args.engine
     narrowed = args.format is not None and _stored_formats(args) == (None, None)
     engine = args.engine or DEFAULT_ENGINE
     return plain_engine(engine, args.format) if narrowed and ":" not in engine else engine
@@ -314,5 +324,5 @@ def _allowed(args: argparse.Namespace, found: KernelCheck) -> list[str]:
     missed = missed_faults(allowed)
     if missed is not None:
         bits = f"; {BITS}" if allowed.order.known and missed != NONE_MISSED else ""
-        lines.append(f"not seen on these operands: {missed}{bits}")
+        lines.append(f"faults that this test would miss on these operands: {missed}{bits}")
     return lines

@@ -36,6 +36,7 @@ def check_shapes(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> N
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"a has shape {a.shape} and b has shape {b.shape}, expected matrices of 2 dimensions")
     if a.shape[1] != b.shape[0]:
-        raise ValueError(f"a is {a.shape} and b is {b.shape}, expected as many columns of a as rows of b")
+        turned = "; if b is stored as n x k, give b.T (--transpose-b of a command)" if a.shape[1] == b.shape[1] else ""
+        raise ValueError(f"a is {a.shape} and b is {b.shape}, expected as many columns of a as rows of b{turned}")
     if c is not None and c.shape != (a.shape[0], b.shape[1]):
         raise ValueError(f"c is {c.shape}, expected {(a.shape[0], b.shape[1])} from a {a.shape} and b {b.shape}")

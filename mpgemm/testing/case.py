@@ -21,7 +21,7 @@ from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.methods import RecoveryMethod, list_methods
 from mpgemm.testing.call import KernelEnds, check_tf32, ends_of, integer_weights, kernel_engine, sampled_rows
 from mpgemm.testing.epilogues import KernelEpilogue, broadcast, epilogue_of
-from mpgemm.testing.sampled import KernelStatistics, powerless, statistics_of
+from mpgemm.testing.sampled import KernelStatistics, powerless, right_kernel, statistics_of
 from mpgemm.testing.tolerance_result import Vacuity, check_tolerance
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.engines.scaling import Scaling, read_scales
@@ -305,6 +305,10 @@ class KernelCase:
         if self.order.k_order != ANY:
             options["k_order"] = self.order.k_order
         return model_results(self.engine, *self.part(rows, columns), options)
+
+    def right_kernel(self, rows: np.ndarray, columns: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return the sums of a right kernel of a random order on some rows and columns."""
+        return right_kernel(self, rows, columns, rng)
 
     def sums_columns(self, columns: np.ndarray) -> np.ndarray:
         """Return the columns of the sums from which the epilogue computes the given columns of the result.

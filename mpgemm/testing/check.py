@@ -21,7 +21,7 @@ from mpgemm.testing.diagnosis.failure import NO_FAULT, Failure, failure_of
 from mpgemm.testing.diagnosis.places import Place, picture
 from mpgemm.testing.integers import check_integers
 from mpgemm.testing.possible_results import right_elements, spread_of, too_many_unbounded, unbounded_line
-from mpgemm.testing.recovered_case import recovered_case
+from mpgemm.testing.recovered_case import RecoveredCase, recovered_case
 from mpgemm.testing.sampled import needed
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, get_float_format
@@ -296,6 +296,10 @@ def check_case(
     spread = spread_of(out, case) if together else None
     if spread is None or spread.right:
         text = right_elements_in_words(out.size, of or out.size)
+        if spread is not None and isinstance(case, RecoveredCase):
+            text = (
+                f"{text} (errors {spread.times:.2g} times those of the method; up to {spread.allowed} times is right)"
+            )
         return KernelCheck(True, f"{text} for {case.label}", 0, out.size, case=case)
     summary = (
         f"each of the elements{seen} is within the tolerance of {case.label}, but taken together they are not: {spread}"
@@ -310,7 +314,7 @@ def _failed(out: np.ndarray, case: KernelCase, wrong: np.ndarray, start: int, se
     kind = "certified" if line is None else "statistical"
     count = np.count_nonzero(wrong)
     summary = f"{count} of {wrong.size} elements{seen} are outside of the {kind} tolerance of {case.label}"
-    details = [] if line is None else [f"{line}; {needed(case)}"]
+    details = [] if line is None else [str(line) if isinstance(case, RecoveredCase) else f"{line}; {needed(case)}"]
     if case.lines is not None:
         details.append(f"{case.lines.size} rows were checked, evenly spread, from {case.lines[0]} to {case.lines[-1]}")
     if case.scaling is not None:
@@ -440,8 +444,8 @@ def assert_gemm_close(
         See :func:`gemm_tolerance`.
     method : str or RecoveryMethod, optional
         Recovery method that the kernel computes, such as "sgemm_cube" or "sgemm_cube:terms=4"; `engine` is then the unit that
-        multiplies the words, by default the method's own. The tolerance is the method's certified bound
-        (:func:`mpgemm.method_bound`). Of the options only epilogue, residual and rows are allowed.
+        multiplies the words, by default the method's own. The tolerance is statistical, from right kernels of the method in
+        random orders of additions. Of the options only epilogue, residual and rows are allowed.
     zero_a, zero_b : int or array_like of int, optional
         Zero points for integer outputs: one number for the whole matrix, or one for each row of A or column of B. The product
         is (A - zero_a) (B - zero_b).

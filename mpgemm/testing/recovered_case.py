@@ -1,5 +1,6 @@
 """This module defines one call of a kernel that computes a recovery method, such as SGEMM-cube, and its allowed results."""
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from mpgemm.bounds import bounds
 from mpgemm.bounds.bounded_product import Data, MethodProduct, output_bound
 from mpgemm.bounds.kernel_order import kernel_order
 from mpgemm.bounds.method_bounds import method_bound, word_values
+from mpgemm.bounds.populations import in_random_order
 from mpgemm.recovery.counts import result_format
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
 from mpgemm.recovery.method import RecoveryMethod
@@ -20,6 +22,7 @@ from mpgemm.recovery.run import check_operands, prepare
 from mpgemm.testing.call import sampled_rows
 from mpgemm.testing.case import KernelCase
 from mpgemm.testing.epilogues import broadcast, epilogue_of
+from mpgemm.testing.sampled import KernelStatistics, statistics_of
 from tensorcore_models.engines.engine import Engine
 from tensorcore_models.formats import Format, IntegerFormat, get_format
 
@@ -89,9 +92,10 @@ class RecoveredCase(KernelCase):
     def bound_of_every_order(self) -> np.ndarray:
         return np.where(np.isfinite(self.values), self._bound_of(self._sums_format).bound(False), np.inf)
 
-    @property
-    def statistics(self) -> None:
-        """Return None, because no statistical bound of a method's kernels is sampled."""
+    @cached_property
+    def statistics(self) -> KernelStatistics | None:
+        """Return the statistical bound of right kernels, because the certified bound of a method hides lost low words."""
+        return statistics_of(self) if self.bound.size and self.epilogue is None else None
 
     @property
     def attributed(self) -> tuple[RecoveryMethod, Engine]:
@@ -114,24 +118,29 @@ class RecoveredCase(KernelCase):
         return Data(*self.operands, self.c)
 
     def model(self, rows: np.ndarray, columns: np.ndarray, **more: Any) -> list[np.ndarray]:
-        return [self._computed(self.method, rows, columns)]
+        return [self._computed(self.method, self.part(rows, columns))]
+
+    @cached_property
+    def alike(self) -> tuple[RecoveryMethod, ...]:
+        """Return the method, and methods that add the same products of words in another way."""
+        found = [self.method]
+        for accumulation in ACCUMULATIONS if self.method.kind == "words" else ():
+            if accumulation != self.method.accumulation:
+                with contextlib.suppress(ValueError):  # a way that does not allow the words' scale
+                    found.append(replace(self.method, accumulation=accumulation, restart_every=None))
+        return tuple(found)
 
     def right_kernels(self, rows: np.ndarray, columns: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the sums of the method, and of methods that add the same products of words in another way."""
-        yield self._computed(self.method, rows, columns)
-        if self.method.kind != "words":
-            return
-        for accumulation in ACCUMULATIONS:
-            if accumulation == self.method.accumulation:
-                continue
-            try:
-                other = replace(self.method, accumulation=accumulation, restart_every=None)
-            except ValueError:  # this way does not allow the words' scale
-                continue
-            yield self._computed(other, rows, columns)
+        """Yield the sums of all methods in :attr:`alike`."""
+        for method in self.alike:
+            yield self._computed(method, self.part(rows, columns))
 
-    def _computed(self, method: RecoveryMethod, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        x, y, c, _ = self.part(rows, columns)
+    def right_kernel(self, rows: np.ndarray, columns: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        data = in_random_order(self.part(rows, columns), self.core.k, rng)
+        return self._computed(self.alike[int(rng.integers(len(self.alike)))], data)
+
+    def _computed(self, method: RecoveryMethod, data: Data) -> np.ndarray:
+        x, y, c, _ = data
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return prepare(x, y, c, method, self.core).product().astype(np.float64)
 

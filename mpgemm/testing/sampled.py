@@ -253,6 +253,7 @@ class AsksForLine(Protocol):
     @property
     def bound_of_every_order(self) -> np.ndarray: ...
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Data: ...
+    def right_kernel(self, rows: np.ndarray, columns: np.ndarray, rng: np.random.Generator) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -319,7 +320,7 @@ def _of_right_kernels(allowed: AsksForLine) -> Sample:
             rows = np.sort(rng.choice(m, side_m, replace=False))
             columns = np.sort(rng.choice(n, side_n, replace=False))
             exact = allowed.values[np.ix_(rows, columns)]
-            computed = right_kernel(allowed, rows, columns, rng)
+            computed = allowed.right_kernel(rows, columns, rng)
             good = np.isfinite(computed) & np.isfinite(exact)
             exact, computed = np.where(good, exact, 0.0), np.where(good, computed, 0.0)
             sizes = sizes_of(allowed.a[rows], allowed.b[:, columns], allowed.part(rows, columns)[2])

@@ -57,7 +57,7 @@ class KernelProgram(ABC):
     @property
     @abstractmethod
     def operations(self) -> list[Callable]:
-        """Return the decoded instructions; an unknown instruction raises Refused when it is reached."""
+        """Return the instructions as functions, in order; that of an unknown instruction raises Refused when executed."""
 
     @property
     @abstractmethod

@@ -35,9 +35,9 @@ class GroupDotFusedSum(AlignedSum):
     fraction_bits, output_rounding
         Fraction bits and rounding as in :class:`FusedDotAdd`; 35 and rz on Blackwell.
     scaled_zero : {"skip_zero_products", "skip", "keeps_scale"}
-        Edge rule: groups that are left out of the alignment although their scales have exponents. "skip_zero_products": groups
-        whose products are all zero, but not a group whose products cancel (mmasim 2.1.1). "skip": groups whose sum is zero.
-        "keeps_scale": no group.
+        Edge rule: which groups do not count for the largest exponent. Even a group whose sum is zero has an alignment exponent,
+        that of its scales. "skip_zero_products": groups whose products are all zero do not count, but groups whose products
+        cancel do (mmasim 2.1.1). "skip": groups whose sum is zero do not count. "keeps_scale": all groups count.
     """
 
     group: int = 16

@@ -69,7 +69,9 @@ class WidenedDotAdd(Accumulator):
         get_float_format(self.via_format)
 
     def with_rules(self, **rules):
-        """Return a copy with other values of edge rules of `dot`; rules about NaN also change in the copy itself.
+        """Return a copy whose `dot` has other values of its edge rules.
+
+        The rules `nan` and `tf32_nan` are fields of both accumulators and must be equal, so they are set in both.
 
         Raises
         ------

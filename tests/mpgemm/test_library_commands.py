@@ -249,7 +249,10 @@ INLINE = ["invariance", "--gpu", "h100", "--library", "cublaslt-13.1", "--shape"
         ([*PREDICT, "--library", "cublaslt"], "names no version"),
         ([*PREDICT, "--library", "mkl"], "unknown library 'mkl'"),
         (PREDICT, "on h100: give --library with one of these names. cublaslt (which cublas, torch.matmul"),
-        (["predict", "A.npy", "B.npy", "--gpu", "a100"], "scaled_mm (which torch._scaled_mm call): not possible on a100"),
+        (
+            ["predict", "A.npy", "B.npy", "--gpu", "a100"],
+            "scaled_mm (which torch._scaled_mm call): not possible on a100",
+        ),
         (
             [*PREDICT, "--library", "torch.matmul"],
             "names no version of cuBLASLt, which it calls: add one, such as torch.matmul-13.1",

@@ -1,10 +1,12 @@
 """Files that the README's commands read: a kernel's wrong result, and two recorded runs of a quantised model."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
+import mpgemm
 import tensorcore_models as tcm
 from mpgemm.traces.recording import TraceRecorder
 
@@ -15,6 +17,7 @@ def write_all(folder: Path) -> None:
     """Everything into a folder."""
     rng = np.random.default_rng(0)
     wrong_result(folder, rng)
+    wrong_cube(folder)
     weights = {name: (rng.standard_normal((320, 320)) / 18).astype(np.float32) for name in ("up", "down", "lm_head")}
     tokens = rng.standard_normal((16, 320)).astype(np.float32)
     run(folder / "training", weights, tokens, promote_every=128)
@@ -28,6 +31,18 @@ def wrong_result(folder: Path, rng: np.random.Generator) -> None:
     lost[:, 64:96] = 0
     out = tcm.default_instruction("h100", "fp16").gemm(lost, b).astype(np.float16)
     for name, array in (("A", a), ("B", b), ("out", out)):
+        np.save(folder / f"{name}.npy", array)
+
+
+def wrong_cube(folder: Path) -> None:
+    """SGEMM-cube without the product of A's low words in one tile."""
+    rng = np.random.default_rng(1)
+    x, w = rng.standard_normal((64, 512)).astype(np.float32), rng.standard_normal((512, 48)).astype(np.float32)
+    out = mpgemm.recovered_gemm(x, w, method="sgemm_cube")
+    row = mpgemm.get_method("sgemm_cube")
+    lost = replace(row, products=tuple(pair for pair in row.products if pair != (1, 0)))
+    out[16:32, 16:32] = mpgemm.recovered_gemm(x[16:32], w[:, 16:32], method=lost)
+    for name, array in (("X", x), ("W", w), ("cube_out", out)):
         np.save(folder / f"{name}.npy", array)
 
 

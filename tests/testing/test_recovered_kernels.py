@@ -60,8 +60,8 @@ FAULTS = {
     "low A subtracted": f"a product of words: {LOW_HIGH} is subtracted",
     "low words exchanged": f"a product of words: in place of {HIGH_LOW}, it is the low word of A times the low word of B",
     "plain": "products of words: all but that of the first words are left out (a plain product)",
-    "2^-11": f"a scale of words: {HIGH_LOW} and {LOW_HIGH} are added with the factor 2^-11, not 2^-12",
-    "not undone": f"a scale of words: {HIGH_LOW} and {LOW_HIGH} are added with the factor 2^0, not 2^-12",
+    "2^-11": f"a factor of words: {HIGH_LOW} and {LOW_HIGH} are added with the factor 2^-11, not 2^-12",
+    "not undone": f"a factor of words: {HIGH_LOW} and {LOW_HIGH} are added with the factor 2^0, not 2^-12",
     "k of low": f"lost terms: k 64:128 is missing, in {HIGH_LOW}",
     "k of high": "lost terms: k 128:192 is missing, in the high word of A times the high word of B",
     "unscaled": "the split: words are not scaled by 2^12 before they are rounded to fp16",
@@ -94,6 +94,45 @@ def test_a_fault_of_the_words_is_named(fault, case):
     found = checked(fault, case)
     assert not found.passes
     assert named(fault, found)
+
+
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize(
+    "place", [(slice(47, 48), slice(None)), (slice(None), slice(5, 6)), (slice(16, 32), slice(16, 32))]
+)
+@pytest.mark.parametrize("fault", ["no low A", "plain", "k of low"])
+def test_a_fault_of_the_words_in_a_row_column_or_tile_is_caught(fault, place):
+    a, b = operands(11)
+    out = kernel(a, b)
+    out[place] = kernel(a, b, fault)[place]
+    found = check_gemm(out, a, b, method="sgemm_cube")
+    assert not found.passes
+    assert FAULTS[fault] in found.suspects
+
+
+def test_faults_of_one_word_are_named():
+    a, b = operands(12)
+    (ah, al), (bh, bl) = words(a), words(b)
+    high, low_b = summed([(ah, bh)], 64), summed([(ah, bl)], 64)
+    stale = al.copy()
+    stale[:, 128:192] = stale[:, 64:128]
+    moved = al.copy()
+    moved[16:32] = al[:16]
+    rolled = f"A is misread: each row is the row 16 before, or the result's rows are written so, in {LOW_HIGH}"
+    for low_a, text in (
+        (summed([(stale, bh)], 64), f"a stale block: at k 128:192 A still holds k 64:128, in {LOW_HIGH}"),
+        (summed([(moved, bh)], 64), rolled),
+        (2.0**-3 * summed([(al, bh)], 64), f"a factor of words: {LOW_HIGH} is added with the factor 2^-15, not 2^-12"),
+    ):
+        found = check_gemm((high + low_a + low_b).astype(np.float32), a, b, method="sgemm_cube")
+        assert text in found.suspects, found
+
+
+def test_another_rounding_of_one_word_is_named():
+    a, b = operands(13)
+    hf32 = mpgemm.recovered_gemm(a, b, method="hf32:rounding=rz")
+    found = check_gemm(hf32, a, b, method="hf32")
+    assert found.suspects == ("operands are rounded to hf32 by rz: give the method hf32:rounding=rz",)
 
 
 @pytest.mark.sweep(4)
@@ -151,12 +190,17 @@ def test_the_command_takes_a_method(tmp_path, monkeypatch, capsys):
     assert main(["check", "right.npy", "a.npy", "b.npy", "--method", "sgemm_cube"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "for sgemm_cube on ascend:cube.m16n16k16.f32.f16.f16.f32, SGEMM-cube: fp16 words" in said
-    assert "not seen on these operands" in said
+    assert "faults that this test would miss on these operands: " in said
     assert main(["check", "wrong.npy", "a.npy", "b.npy", "--method", "sgemm_cube"]) == 1
     said = " ".join(capsys.readouterr().out.split())
     assert f"looks like a product of words: {LOW_HIGH} is left out" in said
     assert "other faults do not explain the result: --json, or ruled_out and tried in Python" in said
     assert main(["check", "right.npy", "a.npy", "b.npy", "--method", "sgemm_cube", "--splits", "2"]) == 2
+    np.save("turned.npy", b.T)
+    assert main(["check", "right.npy", "a.npy", "turned.npy", "--method", "sgemm_cube@910A"]) == 2
+    assert "if b is stored as n x k, give b.T (--transpose-b" in capsys.readouterr().err
+    assert main(["check", "right.npy", "a.npy", "turned.npy", "--method", "sgemm_cube@910A", "--transpose-b"]) == 0
+    assert main(["check", "right.npy", "a.npy", "b.npy", "--method", "sgemm_cube@910A", "--engine", "910B3"]) == 2
 
 
 if __name__ == "__main__":  # the table of docs/kernel_faults.md

@@ -142,7 +142,7 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     FaultKind(
         "a product of words left out, twice, subtracted, or of other words", words.products, False, along_k=True
     ),
-    FaultKind("products of words added with a wrong power of two", words.scales, False, along_k=True),
+    FaultKind("products of words added with a wrong factor (fitted)", words.factors, along_k=True),
     FaultKind("words without their scale, or with another rounding", words.splits, False, along_k=True),
     FaultKind("a part of k lost or twice in one product of words", words.lost_along_k, along_k=True),
 )  # fmt: skip
@@ -150,6 +150,11 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
 
 #: Kinds that are tried if none of these explains the result; they fit many numbers.
 LAST_KINDS = (
+    FaultKind(
+        "words of one product stale, of other rows or k, transposed, or without their sign",
+        words.in_one_product,
+        along_k=True,
+    ),
     FaultKind("up to 16 single k lost", along_k.scattered),
     FaultKind("an offset of A or B, for all, each line, or each line and block with a scale (fitted)", altered.offsets),
     FaultKind("one factor, or one offset, for each row or column (fitted)", fitted.lines),

@@ -66,7 +66,7 @@ class AMDProgram(KernelProgram):
 
     @cached_property
     def operations(self) -> list[Operation]:
-        """Return the decoded instructions; an unknown instruction raises Refused when it is reached."""
+        """Return the instructions as functions, in order; that of an unknown instruction raises Refused when executed."""
         last = AMDInstruction("s_endpgm", "", (), {}, self.kernel.code[-1].line if self.kernel.code else 0)
         return [*map(_operation, self.kernel.code), control.build_end(last)]
 

@@ -75,7 +75,7 @@ class PTXProgram(KernelProgram):
 
     @cached_property
     def operations(self) -> list[Operation]:
-        """Return the decoded instructions; an unknown instruction raises Refused when it is reached."""
+        """Return the instructions as functions, in order; that of an unknown instruction raises Refused when executed."""
         found = [_operation(ins, self.entry.labels.get(i)) for i, ins in enumerate(self.entry.code)]
         last = PTXInstruction("ret", (), (), None, self.entry.code[-1].line if self.entry.code else 0)
         return [*found, barriers.leave(last)]
