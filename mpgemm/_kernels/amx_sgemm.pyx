@@ -148,7 +148,8 @@ def multiply_words(const float[:, ::1] a, const float[:, ::1] b, float[:, ::1] d
     if restart < SGEMM_DEPTH or restart % SGEMM_DEPTH or depth < restart or depth % restart:
         raise ValueError(f"restart is {restart} and depth is {depth}, expected a multiple of {SGEMM_DEPTH} and a multiple of restart")
     if workspace.shape[0] < workspace_bytes(m, n, min(k, depth), SGEMM_WORDS, False):
-        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, expected at least workspace_bytes() for slices of k of length {depth}")
+        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, "
+                         f"expected at least workspace_bytes() for slices of k of length {depth}")
     _open(&job, [(x, y, 0) for x, y in pairs], SGEMM_WORDS, False, t.emulated)
     left.largest = right.largest = 0
     left.smallest = right.smallest = 0xFFFFFFFFu
@@ -207,7 +208,8 @@ def multiply_slices(const int8_t[:, :, ::1] a, const int8_t[:, :, ::1] b, int32_
     if [level for level in range(d.shape[0])] != list(dict.fromkeys(level for _, _, level in pairs)):
         raise ValueError(f"got products {pairs} (i, j, level), expected every level from 0 to {d.shape[0] - 1}, in order")
     if workspace.shape[0] < workspace_bytes(m, n, k, words, True):
-        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, expected at least workspace_bytes() for {words} words of {m} x {k} x {n}")
+        raise ValueError(f"the workspace has {workspace.shape[0]} bytes, "
+                         f"expected at least workspace_bytes() for {words} words of {m} x {k} x {n}")
     _open(&job, pairs, words, True, emulated)
     if m == 0 or n == 0 or k == 0:
         return

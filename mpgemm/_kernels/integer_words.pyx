@@ -108,7 +108,8 @@ cdef ptrdiff_t set_operand(words_task *t, tuple source) except -1:
 
 cdef int set_powers(words_task *t, const double[:, ::1] powers) except -1:
     if powers.shape[0] != 2 or powers.shape[1] != (t.rows if t.operand.by_rows else t.operand.columns):
-        raise ValueError(f"got powers of shape ({powers.shape[0]}, {powers.shape[1]}), expected (2, rows) or (2, columns), two powers for each row or column")
+        raise ValueError(f"got powers of shape ({powers.shape[0]}, {powers.shape[1]}), "
+                         f"expected (2, rows) or (2, columns), two powers for each row or column")
     t.operand.first, t.operand.second = &powers[0, 0], &powers[1, 0]
     return 0
 
@@ -162,7 +163,8 @@ def slices(tuple source, const double[:, ::1] powers, bint balanced, int bits, i
     set_powers(&t, powers)
     t.what, t.bits = WORDS_BALANCED if balanced else WORDS_TRUNCATED, bits
     if not 1 <= bits <= (8 if balanced else 7) or (balanced and t.count > 8):
-        raise ValueError(f"got {t.count} digits of {bits} bits, expected 1 to 7 bits, or up to 8 digits of at most 8 bits if they are balanced")
+        raise ValueError(f"got {t.count} digits of {bits} bits, "
+                         f"expected 1 to 7 bits, or up to 8 digits of at most 8 bits if they are balanced")
     run(&t, size, WORDS_BLOCK, t.count, level, threads)
 
 
@@ -223,7 +225,8 @@ def quantise(const uint8_t[::1] x, bint is_double, double factor, double limit, 
     cdef ptrdiff_t size = word.shape[0]
     set_operand(&t, (x, is_double, 1, size, True))
     if largest.shape[0] != (size + WORDS_BLOCK - 1) // WORDS_BLOCK or (rest is not None and rest.shape[0] != x.shape[0]):
-        raise ValueError(f"got {largest.shape[0]} largest magnitudes, expected one for each block of {WORDS_BLOCK} elements, and a remainder of x's size")
+        raise ValueError(f"got {largest.shape[0]} largest magnitudes, "
+                         f"expected one for each block of {WORDS_BLOCK} elements, and a remainder of x's size")
     if not 1 <= limit <= 127:
         raise ValueError(f"limit is {limit:g}, expected 1 to 127, because words are int8")
     if size == 0:
@@ -275,7 +278,8 @@ cdef ptrdiff_t set_result(words_task *t, tuple scales, uint8_t[::1] out, bint is
     cdef ptrdiff_t rows = row_exponents.shape[0], columns = column_exponents.shape[0]
     memset(t, 0, sizeof(words_task))
     if rows < 1 or columns < 1 or out.shape[0] != rows * columns * (8 if is_double else 4):
-        raise ValueError(f"got {out.shape[0]} bytes for a result of {rows} x {columns}, expected sizes of at least 1, and 4 or 8 bytes for each element")
+        raise ValueError(f"got {out.shape[0]} bytes for a result of {rows} x {columns}, "
+                         f"expected sizes of at least 1, and 4 or 8 bytes for each element")
     t.result.data, t.result.is_double, t.result.columns = &out[0], is_double, columns
     t.result.rows_exponents, t.result.columns_exponents = &row_exponents[0], &column_exponents[0]
     if row_powers is not None:
