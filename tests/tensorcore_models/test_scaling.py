@@ -84,7 +84,7 @@ def test_what_fits_no_rule_is_refused_with_the_rules(a, b, message):
 
 
 def test_encodings_of_two_formats_are_ambiguous():
-    with pytest.raises(ValueError, match="encodings that could be of ue4m3 or ue8m0"):
+    with pytest.raises(ValueError, match="could be encodings of ue4m3 or ue8m0"):
         tcm.read_scales(np.ones((4, 1), np.uint8), np.ones((1, 4), np.uint8), 4, 16, 4)
     with pytest.raises(TypeError, match="real numbers"):
         tcm.read_scales(np.array(["x"]), 1.0, 4, 16, 4)
