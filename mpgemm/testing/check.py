@@ -154,23 +154,8 @@ def check_gemm(
         raise ValueError(
             "got neither an engine nor a method: give the unit, or the recovery method that the kernel computes"
         )
-    if method is not None and computed.dtype in INTEGERS:
-        raise ValueError(
-            f"got the method {method!r} with an output of {computed.dtype}, expected a floating-point output: leave method "
-            "out, or give another out"
-        )
     if computed.dtype in INTEGERS:
-        allowed = {"scale_a", "scale_b"}
-        unfit = [name for name, value in options.items() if name not in allowed and value not in (None, 1)]
-        if unfit:
-            raise ValueError(
-                f"got {', '.join(unfit)} with out of type {computed.dtype}, whose integer sums "
-                "are exact in every order: leave all options but scale_a and scale_b out"
-            )
-        found = check_integers(computed, a, b, c, engine, options.get("scale_a"), options.get("scale_b"), *ends)
-        if found is None:
-            return KernelCheck(True, "every element is exact", 0, computed.size)
-        return failed(found.summary, [found.first], found.outside, found.place, Diagnosis(found.suspects))
+        return _integers(computed, a, b, c, engine, ends, {"method": method, **options})
     if ends != (None, None, None, None):
         raise ValueError(
             f"zero points and scale_out need an output of int32, int8 or uint8, got {computed.dtype}: leave zero points and "
@@ -193,6 +178,21 @@ def check_gemm(
     if method is not None or any(fmt.name != "fp32" for fmt in case.engine.formats[:2]):
         return judged
     return with_narrower_operands(judged, a, b, lambda x, y: check_gemm(out, x, y, c, engine=engine, **options))
+
+
+def _integers(computed: np.ndarray, a, b, c, engine, ends: tuple, options: dict) -> KernelCheck:
+    """Return the check of an integer result."""
+    allowed = {"scale_a", "scale_b"}
+    unfit = [name for name, value in options.items() if name not in allowed and value not in (None, 1)]
+    if unfit:
+        raise ValueError(
+            f"got {', '.join(unfit)} with out of type {computed.dtype}, whose integer sums "
+            "are exact in every order: leave all options but scale_a and scale_b out"
+        )
+    found = check_integers(computed, a, b, c, engine, options.get("scale_a"), options.get("scale_b"), *ends)
+    if found is None:
+        return KernelCheck(True, "every element is exact", 0, computed.size)
+    return failed(found.summary, [found.first], found.outside, found.place, Diagnosis(found.suspects))
 
 
 def with_narrower_operands(

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, Errors
+from mpgemm.bounds.bounded_product import BoundedProduct, Data, EngineProduct, Errors, MethodProduct
+from mpgemm.bounds.method_bounds import word_values
 from mpgemm.bounds.populations import evenly, part_of
 from mpgemm.bounds.sizes import sizes_of
 from mpgemm.bounds.tails import exceedance
 from mpgemm.recovery.engines import ieee_engine
+from mpgemm.recovery.run import prepare
 from mpgemm.testing.case import KernelCase
 from mpgemm.testing.possible_results import compared, right_kernels
 from mpgemm.testing.sampled import ratio
@@ -119,6 +121,16 @@ def _no_sums_outside(case: FaultCase) -> np.ndarray | None:
     return replace(product, promote_every=None).errors(case.data).computed
 
 
+def _no_low_words(case: FaultCase) -> np.ndarray | None:
+    """Return the product of the first words of a recovery method."""
+    product = case.product
+    if not isinstance(product, MethodProduct) or product.method.kind != "words" or product.method.words < 2:
+        return None
+    a, b, _ = word_values(prepare(case.data.a, case.data.b, None, product.method, product.engine))
+    low = [pair for pair in product.method.products if pair != (0, 0)]
+    return case.right.computed - np.sum([a[i] @ b[j] for i, j in low], 0)
+
+
 def _tf32_operands(case: FaultCase) -> np.ndarray | None:
     """Return the product of operands in TF32 if the kernel's operands are wider."""
     tf32 = get_float_format("tf32")
@@ -157,6 +169,7 @@ FAULTS: tuple[tuple[str, Faulty, int | None], ...] = (
     ("no sums outside of the unit", _no_sums_outside, None),
     ("output rounded twice", _rounded_twice, None),
     ("TF32 operands", _tf32_operands, None),
+    (f"a tile of {TILE} x {TILE} without low words", _no_low_words, TILE * TILE),
     (f"a transposed tile of {TILE} x {TILE}", _transposed_tile, TILE * (TILE - 1)),
     (f"a stale accumulator in a tile of {TILE} x {TILE}", _stale_accumulator, TILE * TILE),
 )
@@ -277,7 +290,7 @@ def _tried(allowed: KernelCase) -> tuple[FaultCase, Limit]:
     line = allowed.statistics
     atol = allowed.bound[part]  # no fault is detected if the limit is infinite
     if line is not None:
-        seen = line.half[part] + np.abs(line.middle - allowed.values)[part]
+        seen = line.half[part] + np.abs(line.middle - allowed.result)[part]
         atol = np.where(np.isfinite(atol), np.minimum(atol, seen), atol)
     out, kernels, exact = get_format(allowed.out_format), right_kernels(allowed, rows, columns), allowed.result[part]
     own = np.asarray(allowed.own_error)[part] if allowed.epilogue is not None else 0.0

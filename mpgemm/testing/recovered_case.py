@@ -95,7 +95,12 @@ class RecoveredCase(KernelCase):
     @cached_property
     def statistics(self) -> KernelStatistics | None:
         """Return the statistical bound of right kernels, because the certified bound of a method hides lost low words."""
-        return statistics_of(self) if self.bound.size and self.epilogue is None else None
+        if not self.bound.size:
+            return None
+        if self.epilogue is None:
+            return statistics_of(self)
+        sums = statistics_of(replace(self, epilogue=None, out_format=self._sums_format.name))
+        return replace(sums, middle=self.epilogue.apply(sums.middle), half=self._behind(sums.half, True))
 
     @property
     def attributed(self) -> tuple[RecoveryMethod, Engine]:

@@ -170,6 +170,16 @@ def test_generic_faults_epilogue_and_rows():
     relu = np.maximum(right, 0).astype(np.float16)
     assert check_gemm(relu, a, b, method="sgemm_cube", epilogue="relu", rows=8).passes
     assert not check_gemm(right.astype(np.float16), a, b, method="sgemm_cube", epilogue="relu").passes
+    for epilogue, end in (("relu", lambda x: np.maximum(x, 0)), ("swiglu", swiglu)):
+        for fault, passes in (("", True), ("plain", False)):
+            out = kernel(a, b)
+            out[16:32, 4:12] = kernel(a, b, fault)[16:32, 4:12]
+            assert check_gemm(end(out), a, b, method="sgemm_cube", epilogue=epilogue).passes == passes
+
+
+def swiglu(x):
+    gate, up = np.split(x.astype(np.float64), 2, axis=1)
+    return (gate / (1 + np.exp(-gate)) * up).astype(np.float32)
 
 
 def test_options_that_a_method_does_not_take_are_refused():
@@ -178,7 +188,7 @@ def test_options_that_a_method_does_not_take_are_refused():
         check_gemm(kernel(a, b), a, b, method="sgemm_cube", splits=2, alpha=2.0)
     with pytest.raises(ValueError, match="got neither an engine nor a method"):
         check_gemm(kernel(a, b), a, b)
-    with pytest.raises(ValueError, match="with an output of int32"):
+    with pytest.raises(ValueError, match="got method with out of type int32"):
         check_gemm(kernel(a, b).astype(np.int32), a, b, method="sgemm_cube")
 
 
