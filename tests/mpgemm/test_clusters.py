@@ -141,7 +141,7 @@ def test_clusters_that_cannot_be(arguments, message, capsys):
 def test_workers_with_other_code_are_refused(cluster, monkeypatch):
     monkeypatch.setattr(executors, "code_digest", lambda: "another")
     client = distributed.Client(cluster, set_as_default=False)
-    with client, pytest.raises(ValueError, match="same version"):
+    with client, pytest.raises(ValueError, match="expected the same code"):
         monkeypatch.setattr(client, "run", lambda *args, **options: {"tcp://worker": "this one"})
         executors._check_code(client)
 
