@@ -87,7 +87,7 @@ def named(fault, found):
     return FAULTS[fault] in found.suspects or same in found.suspects
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("case", range(len(CASES)))
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_the_words_is_named(fault, case):
@@ -110,6 +110,7 @@ def test_a_fault_of_the_words_in_a_row_column_or_tile_is_caught(fault, place):
     assert FAULTS[fault] in found.suspects
 
 
+@pytest.mark.full
 def test_faults_of_one_word_are_named():
     a, b = operands(12)
     (ah, al), (bh, bl) = words(a), words(b)
@@ -135,7 +136,7 @@ def test_another_rounding_of_one_word_is_named():
     assert found.suspects == ("operands are rounded to hf32 by rz: give the method hf32:rounding=rz",)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("step", [1, 16, 64, 512])
 @pytest.mark.parametrize("fused", [False, True])
