@@ -19,6 +19,20 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
 
+@pytest.hookimpl(trylast=True)  # when all parameters are known
+def pytest_generate_tests(metafunc):
+    """Make only the n cases of a test marked `sweep(n)` that `make test` runs: making the others takes seconds."""
+    mark = next(metafunc.definition.iter_markers("sweep"), None)
+    if mark is not None and "not full" in metafunc.config.option.markexpr:
+        calls = metafunc._calls
+        metafunc._calls = [calls[i] for i in kept(len(calls), mark.args[0])]
+
+
+def kept(cases: int, n: int) -> list[int]:
+    """Return n of the cases, spread evenly over them."""
+    return sorted({i * cases // n for i in range(n)}) if cases > n else list(range(cases))
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest drops what `-m` leaves out
 def pytest_collection_modifyitems(items):
     """Of a test marked `sweep(n)`, all cases but n, spread evenly over them, run in `make test-all` only."""
@@ -28,9 +42,9 @@ def pytest_collection_modifyitems(items):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for group in cases.values():
         (n,) = group[0].get_closest_marker("sweep").args
-        kept = {i * len(group) // n for i in range(n)}
+        chosen = set(kept(len(group), n))
         for i, item in enumerate(group):
-            if i not in kept:
+            if i not in chosen:
                 item.add_marker("full")
 
 

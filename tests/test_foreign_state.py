@@ -130,7 +130,7 @@ def library(tmp_path_factory):
     return setter_library(tmp_path_factory.mktemp("foreign"))
 
 
-@pytest.mark.sweep(40)
+@pytest.mark.sweep(28)
 @pytest.mark.parametrize("mode", ["up", "flush to zero"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_public_function(library, name, mode):

@@ -217,7 +217,7 @@ def test_every_public_class_is_a_result_or_named(name):
     assert others == NO_RESULTS.get(name, set())
 
 
-@pytest.mark.sweep(22)
+@pytest.mark.sweep(15)
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_result_shows_itself(name):
     found = MAKERS[name]()

@@ -123,7 +123,7 @@ SIZES = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(30)
+@pytest.mark.sweep(21)
 @pytest.mark.parametrize("name", SIZES)
 def test_a_size_is_an_integer(name):
     function, good = SIZES[name]

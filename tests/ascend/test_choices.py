@@ -306,7 +306,7 @@ def test_a_tiny_ub_is_one_clear_error():
         ascend.simulate(s)
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("chip", [A, B3, P3], ids=["910A", "910B3", "310P3"])
 @pytest.mark.parametrize("kernel", ["grid", "paper"])
 @pytest.mark.parametrize("shape", SHAPES, ids=["x".join(map(str, shape)) for shape in SHAPES])

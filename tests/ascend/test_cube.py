@@ -36,7 +36,7 @@ def same_bits(x, y):
     return x.dtype == y.dtype and x.shape == y.shape and np.array_equal(x.view(np.uint8), y.view(np.uint8))
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("step_order", STEP_ORDERS)
 @pytest.mark.parametrize("overflow", OVERFLOWS)
@@ -57,7 +57,7 @@ def test_twin(order, step_order, overflow):
             assert same_bits(got, expected), (isa, options, scales, reseed, blocks)
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("step_order", STEP_ORDERS)
 @pytest.mark.parametrize("overflow", OVERFLOWS)

@@ -105,7 +105,7 @@ def fast_records(program, all_cores, serial):
     return rows
 
 
-@pytest.mark.sweep(20)
+@pytest.mark.sweep(14)
 @pytest.mark.parametrize("serial", [False, True], ids=["pipelined", "serial"])
 @pytest.mark.parametrize("all_cores", [False, True], ids=["one core", "all cores"])
 @pytest.mark.parametrize("case", CASES)

@@ -82,7 +82,7 @@ def checked(target, how, dtype, precision="tf32", imprecise=None, bk=32, **sizes
 
 @pytest.mark.parametrize("target", ["a100", "h100", "b200", "l40s", "rtx_pro_6000"])
 @pytest.mark.parametrize("how", HOWS)
-@pytest.mark.sweep(9)
+@pytest.mark.sweep(6)
 def test_additions_are_where_the_compiler_put_them(how, target):
     report = checked(target, how, torch.bfloat16)
     told = {row.site.orders[0] for row in report.rows}
@@ -94,7 +94,7 @@ def test_additions_are_where_the_compiler_put_them(how, target):
 @pytest.mark.parametrize("target", ["a100", "h100", "b200"])
 @pytest.mark.parametrize("how", ["added", "chain"])
 @pytest.mark.parametrize("precision", ["tf32", "tf32x3", "bf16x3", "bf16x6", "ieee"])
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(4)
 def test_precisions_of_fp32(precision, how, target):
     report = checked(target, how, torch.float32, precision, n=64)
     assert all(row.site.orders[0].startswith(precision) == ("x" in precision) for row in report.rows)
@@ -103,7 +103,7 @@ def test_precisions_of_fp32(precision, how, target):
 @pytest.mark.parametrize("target", ["l40s", "h100", "b200", "rtx_pro_6000"])
 @pytest.mark.parametrize("how", ["added", "chain"])
 @pytest.mark.parametrize("imprecise", [None, 0, 32, 64])
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(4)
 def test_fp8(imprecise, how, target):
     report = checked(target, how, torch.float8_e4m3fn, imprecise=imprecise, bk=64)
     orders = [row.site.orders[0] for row in report.rows]

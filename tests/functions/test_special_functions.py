@@ -64,7 +64,7 @@ def test_kernel_and_plain_integers_agree(function):
     assert not wrong, wrong[:5]
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=NAMES)
 def test_terms_agree(function):
     given = operands(function, 4, seed=1)

@@ -48,7 +48,7 @@ def engine_and_machine(name):
     return tcm.get_instruction(*unit.split(":", 1)), machine
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_bit_differs_and_nothing_goes_to_the_cpu(name):
     engine, machine = engine_and_machine(name)

@@ -28,7 +28,7 @@ def engine_of(unit: str):
 
 
 @pytest.mark.parametrize("edge", EDGES)
-@pytest.mark.sweep(9)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_bits_are_those_of_the_generic_kernel(name, edge):
     unit, machine = unit_machine.stored(name)

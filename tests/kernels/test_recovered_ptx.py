@@ -68,7 +68,7 @@ def test_repaired_results_are_finite_where_fp32_has_them():
     assert repaired.finite > plain.finite
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_a_repeated_product_of_another_shape(name):
     case, machine = case_of(name)

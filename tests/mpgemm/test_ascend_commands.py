@@ -218,7 +218,7 @@ def test_chip_files(capsys, tmp_path, shared):
 # ---------------------------------------------------------------- bad input
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -120,7 +120,7 @@ def test_progress_counts_what_is_done(cluster, capsys, monkeypatch):
     assert done == sorted(done) and seen[-1][0] == seen[-1][1] and len(set(done)) > 4
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

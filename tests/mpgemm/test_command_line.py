@@ -138,7 +138,7 @@ def examples_folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(("command", "arguments"), [row for row in ALL_EXAMPLES if not any(w in row[1] for w in LONG)])
 def test_examples_run(command, arguments, examples_folder, monkeypatch, capsys):
     """Each example does what it says on files of its names, and prints no line wider than the terminal."""
@@ -297,7 +297,7 @@ TAKES_TWO_FILES = (
 )  # fmt: skip
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("command", TAKES_TWO_FILES)
 def test_what_is_no_matrix_is_refused_in_one_line(command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -369,7 +369,7 @@ def test_the_page_of_the_json_has_a_run_for_each_line():
     assert set(JSON_ROWS) == set(JSON_RUNS) | ELSEWHERE
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("name", JSON_RUNS)
 def test_json_has_the_fields_of_the_page(name, examples_folder, monkeypatch, capsys):
     if name == "check-kernel" and not any(shutil.which(each) for each in ("c++", "g++", "clang++")):

@@ -72,7 +72,7 @@ def run(tmp_path, monkeypatch, capsys):
     return command
 
 
-@pytest.mark.sweep(7)
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize(("kind", "seed"), CASES)
 def test_what_compare_recommends_is_true_of_every_pair(kind, seed, run):
     a, b = drawn(np.random.default_rng(1000 + seed), kind)
@@ -97,7 +97,7 @@ def test_what_compare_recommends_is_true_of_every_pair(kind, seed, run):
         assert all(not row["reached"] for row in found["recommendations"] if row["wanted"] == "FP32")
 
 
-@pytest.mark.sweep(13)
+@pytest.mark.sweep(9)
 @pytest.mark.parametrize(("kind", "seed"), CASES)
 def test_the_headline_of_evaluate_is_true_of_every_pair(kind, seed, run):
     a, b = drawn(np.random.default_rng(2000 + seed), kind)

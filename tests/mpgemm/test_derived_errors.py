@@ -86,7 +86,7 @@ def value(x) -> Fraction:
     return -size if x.negative else size
 
 
-@pytest.mark.sweep(24)
+@pytest.mark.sweep(17)
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.label)
 def test_the_error_of_a_step_holds(unit):
     """As tight as it can be asked for: one pass, with facts of its own operands, on plain integers."""

@@ -63,7 +63,7 @@ def test_rules_that_only_explain_together():
     assert {("terms",), ("fraction_bits", "terms")} <= {tuple(sorted(x)) for x in seen}
 
 
-@pytest.mark.sweep(15)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize(
     "engines", list(itertools.combinations(("v100", "a100", "h100", "mi300x", "mi100", "ieee"), 2))
 )

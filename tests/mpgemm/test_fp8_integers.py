@@ -102,7 +102,7 @@ def test_every_residue_of_every_modulus_has_its_words():
         check_moduli(SPLIT_MODULI)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("p", SPLIT_MODULI)
 def test_words_and_sums_of_numbers_whose_residues_are_the_hardest(p):
     """Residues around p/2, where quotients are nearest to a tie, of numbers of every size; sums up to the largest, too."""

@@ -87,7 +87,7 @@ SHARED = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", SHARED)
 def test_eight_threads_share_an_object(name):
     make, use = SHARED[name]

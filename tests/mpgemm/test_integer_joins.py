@@ -47,7 +47,7 @@ def hard_numbers(product):
     return [n for n in numbers if low <= n <= high]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("moduli", SETS, ids=lambda m: f"{len(m)}-{m[0]}")
 def test_chinese_remainders_of_hard_numbers(moduli):
     numbers = hard_numbers(math.prod(moduli))

@@ -120,7 +120,7 @@ def test_slices_that_do_not_fit():
         slice_operand(np.ones((1, 1), int), 1, get_method("mixpert"))
 
 
-@pytest.mark.sweep(14)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("axis", (0, 1))
 @pytest.mark.parametrize("dtype", ("f4", "f8"))
 @pytest.mark.parametrize("data", (spread, near))

@@ -121,7 +121,7 @@ class Unit:
         return self.engine.gemm(*held, promote_every=every), held
 
 
-@pytest.mark.sweep(10)
+@pytest.mark.sweep(7)
 @pytest.mark.parametrize("seed", RUNS)
 def test_advise_promotion(seed, said, capsys):
     rng = np.random.default_rng(seed)

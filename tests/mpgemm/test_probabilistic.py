@@ -34,7 +34,7 @@ def test_the_theorem_on_random_roundings(delta):
     assert 0 < beyond <= delta
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("distribution", ["uniform_nonnegative", "normal"])
 def test_no_unit_exceeds_it(engine, distribution):

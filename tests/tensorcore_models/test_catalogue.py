@@ -106,7 +106,7 @@ def test_rows_beyond_the_published_model(arch, name):
     assert tcm.get_instruction(f"{arch}:{name}") == ins
 
 
-@pytest.mark.sweep(150)
+@pytest.mark.sweep(105)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_rows_state_source_and_evidence(row):
     assert row.source

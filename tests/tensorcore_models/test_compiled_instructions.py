@@ -236,7 +236,7 @@ FLOAT = [
 ]  # fmt: skip
 
 
-@pytest.mark.sweep(34)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize(("name", "kind", "rounding", "ftz", "sat"), FLOAT)
 @settings(max_examples=4, deadline=None)
 @given(rng=SEEDS)

@@ -61,7 +61,7 @@ def test_a_planted_race_is_found(name, fault, which, found):
     assert found in message and re.match(r"line \d+: thread \(", message) and "\n" not in message
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("name", GEMM)
 def test_kernels_as_compiled_have_none(name):
     assert outcome(name, text(name)) == ""

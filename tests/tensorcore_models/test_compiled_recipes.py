@@ -22,7 +22,7 @@ def recipe_of(name, m=None, n=None, k=None, changed=lambda x: x):
     return program.recipe([a, b, np.zeros((m, n), np.float32), m, n, k], grid=case.grid(m, n)), a, b
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("name", GEMM)
 def test_every_gemm_has_one_expression(name):
     recipe, a, b = recipe_of(name)

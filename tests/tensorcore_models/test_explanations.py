@@ -78,7 +78,7 @@ def test_a_class_of_ones_own_is_named():
 
 
 # -- trees -------------------------------------------------------------------------------------------------------------
-@pytest.mark.sweep(66)
+@pytest.mark.sweep(46)
 @pytest.mark.parametrize("row", PUBLISHED, ids=str)
 def test_the_tree_is_the_one_that_is_observed(row):
     """Where sums show it; not with 4-bit operands."""

@@ -130,7 +130,7 @@ def tiny_operands(rng, unit, m: int, k: int, n: int) -> tuple:
     return tcm.encode(a, a_format), tcm.encode(b, b_format), (c | signs).astype(c_format.container), None, None
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("unit", [FLUSHING[i] for i in (0, 1, 3, 4, 5)], ids=lambda u: str(u)[17:90])
 def test_results_at_the_smallest_normal_number(unit, isa):
     """A result is flushed by its value rounded with an unbounded exponent: kernels, generic kernels and integers alike."""
@@ -145,7 +145,7 @@ def test_results_at_the_smallest_normal_number(unit, isa):
         assert np.array_equal(run("chains of multiply-adds", unit, args), expected)
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("unit", [FLUSHING[i] for i in (0, 1, 3, 4, 5)], ids=lambda u: str(u)[17:90])
 def test_subnormal_operands_are_zero(unit, isa):
     """Also where the product with a large number would be an ordinary one; c likewise."""

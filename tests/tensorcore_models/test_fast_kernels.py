@@ -26,7 +26,7 @@ from tensorcore_models.accumulators import (
 )
 
 
-@pytest.mark.sweep(98)
+@pytest.mark.sweep(69)
 @pytest.mark.parametrize(("name", "unit"), PATHS, ids=lambda x: x if isinstance(x, str) else str(x)[17:90])
 def test_twins(name, unit, isa):
     rng = np.random.default_rng(1)

@@ -73,7 +73,7 @@ def check(engine, k: int, rng: np.random.Generator, rounds: int) -> int:
     return compared
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("kind", ENCODED)
 def test_catalogue(kind):
     rng = np.random.default_rng(1)

@@ -39,7 +39,7 @@ def places(fragment):
     ]
 
 
-@pytest.mark.sweep(24)
+@pytest.mark.sweep(17)
 @pytest.mark.parametrize("fragment", FRAGMENTS, ids=FRAGMENTS.values())
 def test_every_element_is_held_exactly_once(fragment):
     blocks, rows, cols = fragment.shape

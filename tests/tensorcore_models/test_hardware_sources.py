@@ -23,7 +23,7 @@ COUNTS = {
 NOT_COMPILED = re.compile(r"^volta:|rtx_blackwell:mma.m16n8k64.block16.*ue8m0")
 
 
-@pytest.mark.sweep(120)
+@pytest.mark.sweep(84)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_every_row_has_a_kernel(row):
     made = kernel(row)

@@ -166,7 +166,7 @@ def test_descriptors_of_block_scaled_kinds(name, kind, expected):
     assert f"tcgen05.mma.cta_group::{row.m // 128}.kind::{kind} " in kernel(row).source
 
 
-@pytest.mark.sweep(92)
+@pytest.mark.sweep(64)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 @pytest.mark.parametrize("m", (64, 128, 256))
 def test_kernels_of_every_shape(row, m):

@@ -228,7 +228,7 @@ def cases():
     ]
 
 
-@pytest.mark.sweep(50)
+@pytest.mark.sweep(35)
 @pytest.mark.parametrize("share", (0.1, pytest.param(1, marks=pytest.mark.full)))
 @pytest.mark.parametrize(("unit", "seed", "dots"), cases())
 def test_kernel_is_the_reference(unit, seed, dots, share):

@@ -31,7 +31,7 @@ def assert_all_isas(unit: Unit, *args) -> None:
 
 
 # -- every rounding of every alignment, at both widths -----------------------------------------------------------------------
-@pytest.mark.sweep(90)
+@pytest.mark.sweep(63)
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("fraction_bits", [9, 25, 47, 80])
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_exact_sums_that_cancel_to_a_bit_below_the_vectors(name):
 
 
 # -- all kinds of lanes side by side -----------------------------------------------------------------------------------------
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     "unit",
     [

@@ -56,7 +56,7 @@ def test_spellings(text, names):
     assert [str(row) for row in find_instructions(text.swapcase())] == names
 
 
-@pytest.mark.sweep(80)
+@pytest.mark.sweep(56)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_every_row_is_found_by_its_name_in_any_case(row):
     assert row in find_instructions(str(row).upper())

@@ -23,7 +23,7 @@ def newest_numpy(monkeypatch):
     monkeypatch.setattr(np, "where", strict)
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_has_operands_of_every_kind(kind):
     for row in tcm.list_instructions():

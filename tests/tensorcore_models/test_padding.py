@@ -50,7 +50,7 @@ def padded(row, rng, k: int, zeros: int, args) -> tuple:
     return a, b, c, np.hstack([scales[0], extra[: len(a)]]), np.vstack([scales[1], extra[len(a) :].T])
 
 
-@pytest.mark.sweep(30)
+@pytest.mark.sweep(21)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 @settings(max_examples=8)
 @given(data=st.data(), seed=st.integers(0, 2**32), style=st.sampled_from(STYLES))

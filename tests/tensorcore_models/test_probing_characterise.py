@@ -40,7 +40,7 @@ def check(point):
     assert found.normalises_once is (True if terms > 4 else None)
 
 
-@pytest.mark.sweep(35)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize("point", GRID[::7], ids=str)
 def test_the_parameters_of_a_grid_of_units(point):
     check(point)

@@ -67,13 +67,13 @@ def test_every_floating_point_row_has_vectors():
     assert sum(shows(row, "2, a tie") for row in DISTINCT) > 4
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.sweep(42)
 @pytest.mark.parametrize("row", DISTINCT, ids=str)
 def test_vectors_hold_on_the_reference(row):
     assert failing(row, row.accumulator) == []
 
 
-@pytest.mark.sweep(70)
+@pytest.mark.sweep(49)
 @pytest.mark.parametrize("row", DISTINCT, ids=str)
 def test_vectors_hold_on_the_kernels(row):
     """All vectors of a row as one batch through `mma_bits`, at several places of the tile."""
@@ -172,7 +172,7 @@ def narrow(row):
     return row.d_format == "fp16" and tcm.get_format(row.a_format).bits <= 8
 
 
-@pytest.mark.sweep(15)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("row", DISTINCT, ids=str)
 def test_changed_units_are_found_out(row):
     """A third of the changes of each row, another third on the next one; all of them in the slow twin below."""
@@ -185,7 +185,7 @@ def test_all_changed_units_are_found_out(row):
     assert set(survivors(row)) <= (NOT_TOLD_APART if narrow(row) else set())
 
 
-@pytest.mark.sweep(20)
+@pytest.mark.sweep(14)
 @pytest.mark.parametrize("row", DISTINCT, ids=lambda row: row.label)
 def test_what_the_formats_cannot_express_is_named(row):
     assert set(probe_set(row).unreachable).isdisjoint(v.name for v in probe_vectors(row))

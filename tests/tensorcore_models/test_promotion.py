@@ -49,7 +49,7 @@ def engine_of(unit):
     return MatrixEngine(unit.accumulator, a_format=unit.a_format, b_format=unit.b_format)
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("unit", IN_LANES + ELSEWHERE, ids=lambda u: str(u)[17:90])
 def test_twins(unit, isa):
     rng = np.random.default_rng(3)

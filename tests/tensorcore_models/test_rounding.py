@@ -60,7 +60,7 @@ def twin(x, fmt, *args, **kwargs):
     return np.array(codes, dtype=fmt.container), np.array(ok)
 
 
-@pytest.mark.sweep(120)
+@pytest.mark.sweep(84)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("mode", ROUNDINGS)
 @pytest.mark.parametrize("fmt", ALL + CUSTOM, ids=lambda f: f.name)

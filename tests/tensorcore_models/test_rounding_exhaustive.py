@@ -114,7 +114,7 @@ def test_every_encoding_encodes_back(fmt, mode):
         np.testing.assert_array_equal(tcm.encode(tcm.decode(codes, fmt, dtype), fmt, mode), expected)
 
 
-@pytest.mark.sweep(20)
+@pytest.mark.sweep(14)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["from_float64", "from_float32"])
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
 def test_midpoints_and_neighbours_in_every_mode(fmt, dtype, isa):

@@ -48,7 +48,7 @@ def shuffled(rng, sets, k, block):
 
 
 @pytest.mark.parametrize("row", UNITS, ids=str)
-@pytest.mark.sweep(60)
+@pytest.mark.sweep(42)
 def test_interchangeable_products_change_no_bit(row):
     rng, spec = np.random.default_rng(1), row.accumulator
     k = max(spec.terms_per_step, row.block_size or 1)
@@ -67,7 +67,7 @@ def test_interchangeable_products_change_no_bit(row):
 
 
 @pytest.mark.parametrize("row", [row for row in UNITS if row.accumulator.idle(row.formats)], ids=str)
-@pytest.mark.sweep(30)
+@pytest.mark.sweep(21)
 def test_a_pass_over_zeros_leaves_a_result(row):
     rng, k = np.random.default_rng(2), max(row.accumulator.terms_per_step, row.block_size or 1)
     for style in STYLES:

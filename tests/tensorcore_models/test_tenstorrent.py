@@ -88,7 +88,7 @@ def test_the_bits_of_a_phase(fmt, phase):
     assert np.count_nonzero(d) == 1
 
 
-@pytest.mark.sweep(28)
+@pytest.mark.sweep(20)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_the_kernel_has_the_bits_of_the_integers(row, kernel):
     """Subnormal numbers, infinities and NaN among them, which are numbers here; a last pass over few products."""
@@ -303,7 +303,7 @@ def test_every_row_is_identified_from_its_answers_alone(row):
 
 
 # -- terms for solvers ---------------------------------------------------------------------------------------------------
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("phase", range(4))
 @pytest.mark.parametrize(("fmt", "d"), [("bf16", "fp32"), ("tf32", "bf16"), ("fp16", "fp32"), ("fp16", "fp16")])
 def test_terms_have_the_bits_of_integers(fmt, d, phase):

@@ -63,7 +63,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(10)
+@pytest.mark.sweep(7)
 @pytest.mark.parametrize("fmt", ["fp16", "bf16"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_caught_and_named(fault, fmt):

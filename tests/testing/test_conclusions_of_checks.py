@@ -55,7 +55,7 @@ CAUSES = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", CAUSES)
 def test_a_free_number_is_fitted_and_the_cause_named(name):
     out, text = CAUSES[name]

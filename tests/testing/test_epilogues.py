@@ -52,7 +52,7 @@ def test_slopes_and_bends_are_bounds(name):
     assert 0.8 * row.bend(number) < bends <= row.bend(number) * (1 + 1e-4)
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("out", [np.float32, BF16])
 def test_right_kernels_pass_and_a_lost_block_fails(name, out):

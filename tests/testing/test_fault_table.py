@@ -55,7 +55,7 @@ def test_right_kernels_pass(kernel, fmt):
         assert said(run, run.result()) is None
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("index", range(0, len(MAKERS), 2))
 def test_a_fault_is_named(index):
     name = list(MAKERS)[index]

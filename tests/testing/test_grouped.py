@@ -89,7 +89,7 @@ WITH_SCALES = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("fault", [*FAULTS, *WITH_SCALES])
 def test_faults_between_groups_are_placed_and_named(fault, scaled):

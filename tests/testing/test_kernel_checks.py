@@ -116,7 +116,7 @@ BUGS = {
 }
 
 
-@pytest.mark.sweep(11)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("text", BUGS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_bugs_are_called_by_their_names(text, seed):

@@ -125,7 +125,7 @@ def said(name, shape, fmt, seed, positive, out=np.float32):
     return None
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_caught_and_named(name, positive):

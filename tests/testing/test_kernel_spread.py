@@ -85,7 +85,7 @@ def right_kernels(unit, a, b):
     yield "sgemm", a.astype(np.float32) @ b.astype(np.float32)
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("device", ["h100/mma", "b200/mma", "mi300", "a100"])
 @pytest.mark.parametrize(("kind", "shape"), [("gaussian", (24, 48)), ("positive", (1, 512)), ("activations", (24, 48))])
 @pytest.mark.parametrize("dtype", [np.float16, BF16])

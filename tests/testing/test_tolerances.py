@@ -162,7 +162,7 @@ def search(product, seed: int, steps: int) -> float:
     return best
 
 
-@pytest.mark.sweep(14)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("reference", ["given", "rounded"])
 @pytest.mark.parametrize("device, fmt", ENGINES)
 def test_certified_is_never_violated(device, fmt, reference):
