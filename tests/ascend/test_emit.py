@@ -131,7 +131,7 @@ def planted(folder, s, name, changes):
     return check_emitted(folder, optimization="-O0")
 
 
-@pytest.mark.sweep(1)  # a kernel takes a second or two of the compiler
+@pytest.mark.full  # a kernel takes a second or two of the compiler
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_found(tmp_path, name):
     s = build_schedule(

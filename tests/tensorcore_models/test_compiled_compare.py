@@ -97,6 +97,7 @@ def test_trial_inputs_are_of_the_operands_formats():
     assert np.isfinite(values).all() and 0.5 < values.std() < 2 and sorted(given[0].ravel()) != sorted(a.ravel())
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize(
     ("first", "second"), [*itertools.combinations(["sm_80-tf32x3", "sm_80-bf16x3", "sm_80-bf16x6"], 2)]
 )

@@ -38,7 +38,7 @@ FAST = (
 
 
 @needs_solver
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("build", FAST, ids=lambda build: build().name)
 def test_fast_lemmas(build):
     assert prove(build(), timeout=120).status == "proved"

@@ -81,6 +81,7 @@ MISNAMED = {
 }
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("case", MISNAMED)
 def test_what_the_size_of_errors_alone_suggests_is_not_said(case):
     assert MISNAMED[case] in tried(*case, 0)[1]

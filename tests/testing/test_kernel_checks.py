@@ -142,6 +142,7 @@ def test_bugs_of_the_addend_and_of_square_operands():
         assert_gemm_close(kernel(a, b).T, a, b, engine="h100")
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("shape", [(1, 2048, 256), (256, 2048, 1)])
 def test_bugs_in_long_sums_of_one_row_or_column(shape):
     """The bound is wide here: a wrong statement can lie inside of it, but is farther away than the right one."""
@@ -311,7 +312,7 @@ def test_the_plugin_lists_what_a_tolerance_misses(pytester):
     assert "test_wide: " in listed[1] and "output rounded twice" in listed[1] and "zeros" not in listed[1]
 
 
-@pytest.mark.sweep(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("fmt", "out"), [("fp16", np.float32), ("fp16", np.float16), ("bf16", ml_dtypes.bfloat16)])
 def test_what_a_tolerance_misses_passes_and_what_it_sees_fails(fmt, out):
     a, b = operands(fmt, 5, (48, 256, 40))

@@ -55,6 +55,7 @@ def test_the_command_says_which_option_it_takes(tmp_path, monkeypatch, capsys):
     assert main(["check", "out.npy", "A.npy", "B.npy", "--out-format", "bf16"]) == 0
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.parametrize("name", ["e4m3fn", "bf16"])
 def test_operands_that_float32_holds_for_a_narrower_format_are_named(name, tmp_path, monkeypatch, capsys):
     """A right kernel of FP8 is not called wrong without a word because its operands were saved as float32."""

@@ -147,7 +147,7 @@ def test_right_kernels_pass_in_every_order(step, fused, positive):
     assert_gemm_close(out, a, b, method="sgemm_cube")
 
 
-@pytest.mark.sweep(1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["ootomo", "tf32x3", "bf16x3", "markidis", "hf32", "ozaki2_int8"])
 def test_other_methods_pass_and_miss_no_product(name):
     a, b = operands(3)
