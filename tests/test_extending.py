@@ -38,7 +38,8 @@ FAMILY = '''
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tensorcore_models.families.base import ASPECTS, Accumulator
+from tensorcore_models.families.aspect_list import ASPECTS
+from tensorcore_models.families.base import Accumulator
 from tensorcore_models.formats.exact_rounding import round_to_bits
 from tensorcore_models.arithmetic import decode
 

@@ -3,7 +3,8 @@
 import inspect
 
 from tensorcore_models.families import FAMILIES
-from tensorcore_models.families.base import ASPECTS, Accumulator, Aspect
+from tensorcore_models.families.aspect_list import ASPECTS, Aspect
+from tensorcore_models.families.base import Accumulator
 
 HEADER = """# Families of accumulators
 

@@ -115,10 +115,14 @@ def add_arguments(parser: Parser) -> None:
     add_scale_arguments(parser)
     add_order_arguments(parser)
     add_attention_arguments(parser, ("a", "b", "--method", "--transpose-b", *_OF_PRODUCTS))
-    parser.goes_without(("--zero-a", "--zero-b", "--zero-out", "--scale-out"), ("--ends",))
-    parser.goes_without(("--transpose-b",), ("--ends",))
-    parser.goes_without(_OF_PLAIN_PRODUCTS, ("--method",), "plain products")
     _add_integer_arguments(parser)
+    _add_output_arguments(parser)
+    parser.goes_without(("--zero-a", "--zero-b", "--zero-out", "--scale-out", "--transpose-b"), ("--ends",))
+    parser.goes_without(_OF_PLAIN_PRODUCTS, ("--method",), "plain products")
+
+
+def _add_output_arguments(parser: Parser) -> None:
+    """Add the options that say what is written."""
     parser.add_argument(
         "--plot", metavar="FILE", help="write a picture that shows the places of the wrong elements (.png, .pdf, .svg)"
     )

@@ -49,6 +49,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mpgemm.recovery.word_count import CountControl
 from tensorcore_models import ROUNDINGS, get_format
 from tensorcore_models.formats import Format, IntegerFormat, format_family, operand_format
 from tensorcore_models.formats.words import OVERFLOWS
@@ -70,18 +71,6 @@ SPLIT_MODULI = (1283, 1279, 1253, 1249, 1245, 1223, 1219, 1207, 1201, 1193, 1189
 
 #: Largest number of bits below a common exponent that integer slices may hold.
 MOST_SLICE_BITS = 112
-
-
-@dataclass(frozen=True)
-class CountControl:
-    """`CountControl` says how a call chooses its number of slices or moduli (:mod:`mpgemm.recovery.counts`)."""
-
-    #: Wanted bits of |A||B| in every element, or, with `fixed`, of the words; None for the bits of the result's format.
-    bits: int | None = None
-    offset: int = 0  #: Number added to the wanted bits.
-    #: Largest number of slices or moduli, above which the native product is taken; None for all that the method has.
-    most: int | None = None
-    fixed: bool = False  #: Whether the number depends only on the wanted bits and not on the matrices.
 
 
 def products_below(words: int, level: int | None = None) -> tuple[tuple[int, int], ...]:

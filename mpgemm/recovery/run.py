@@ -8,7 +8,7 @@ import numpy as np
 
 from mpgemm.inputs.sizes import check_shapes
 from mpgemm.recovery.engines import ieee_engine, resolve_engine
-from mpgemm.recovery.method import products_below
+from mpgemm.recovery.method import RecoveryMethod, products_below
 from mpgemm.recovery.methods import get_method
 from mpgemm.recovery.parts import parts_of
 from mpgemm.recovery.word_run import CubeRun, WordRun, WordStore
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from mpgemm.recovery.integer_run import IntegerRun
     from mpgemm.recovery.own_run import OwnRun
 
-#: Products of words that :func:`ascend.cube_gemm` computes.
-_OF_CUBE = (products_below(2, 1), products_below(2))
+
+def _on_cube(row: RecoveryMethod) -> bool:
+    """Return whether :func:`ascend.cube_gemm` computes the products of a row in its order."""
+    return row.products in (products_below(2, 1), products_below(2)) and row.accumulation in ("termwise", "elementwise")
 
 
 def prepare(
@@ -60,7 +62,7 @@ def prepare(
         from mpgemm.recovery.integer_run import IntegerRun
 
         return IntegerRun(row, engine, a, b, c, count)
-    if row.name == "sgemm_cube" and row.products in _OF_CUBE and getattr(engine, "path", None) == "cube":
+    if row.name == "sgemm_cube" and getattr(engine, "path", None) == "cube" and _on_cube(row):
         return CubeRun(row, engine, a, b, c, overflow)
     return WordRun(row, engine, a, b, c, overflow, store)
 

@@ -1,4 +1,4 @@
-"""Holds the number of words that was chosen for a product, and the reason; :mod:`mpgemm.recovery.counts` chooses it."""
+"""This module holds the rule for the number of words of a product, and the number that :mod:`mpgemm.recovery.counts` chose."""
 
 from dataclasses import asdict, dataclass
 
@@ -23,3 +23,15 @@ class Count(Result):
 
     def __str__(self) -> str:
         return self.reason
+
+
+@dataclass(frozen=True)
+class CountControl:
+    """`CountControl` says how a call chooses its number of slices or moduli (:mod:`mpgemm.recovery.counts`)."""
+
+    #: Wanted bits of |A||B| in every element, or, with `fixed`, of the words; None for the bits of the result's format.
+    bits: int | None = None
+    offset: int = 0  #: Number added to the wanted bits.
+    #: Largest number of slices or moduli, above which the native product is taken; None for all that the method has.
+    most: int | None = None
+    fixed: bool = False  #: Whether the number depends only on the wanted bits and not on the matrices.

@@ -26,6 +26,7 @@ from ..integers import checked_integer
 from ..kernels.small import SmallProduct
 from ..machine.fp_state import default_fp_state
 from ..orders.order import KOrder, Order, OrderUnit, evaluate, leaves, merged, order_of, uncovered
+from .arguments import one_chain, scalar
 from .homes import home_of
 
 if TYPE_CHECKING:
@@ -37,18 +38,6 @@ FormatLike = str | Format | IntegerFormat
 _ONE_ZERO = bytes(16)
 _ORDER = ("k_order", "promote_every", "promote_rounding")
 _ENDS = ("alpha", "beta", "scale_a", "scale_b", "input_rounding", "input_saturate")
-
-
-def _scalar(x, name: str) -> float:
-    """Return `x` as a float; raises TypeError if it is not one real number."""
-    if isinstance(x, str | bytes) or np.ndim(x) or not (hasattr(x, "__float__") or hasattr(x, "__index__")):
-        raise TypeError(f"{name} must be one real number, got {x!r}")
-    return float(x)
-
-
-def _one_chain(k_order, promote_every, promote_rounding) -> bool:
-    """Return whether the sum over k is one chain."""
-    return promote_every is None and promote_rounding == "rne" and type(k_order) is str and k_order == "sequential"
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -138,7 +127,7 @@ class Engine(abc.ABC):
             If types or shapes are wrong, encodings exceed the format's width, or scales are missing or given to an engine
             without scales.
         """
-        if scale_a is None and scale_b is None and _one_chain(k_order, promote_every, promote_rounding):
+        if scale_a is None and scale_b is None and one_chain(k_order, promote_every, promote_rounding):
             small = self._small(a, b)
             if small is not None and (d := small.bits(a, b, c)) is not None:
                 return d
@@ -207,7 +196,7 @@ class Engine(abc.ABC):
             See :meth:`gemm_bits`; also if values are not representable and `input_rounding` is None (the message gives their
             number and the first such value).
         """
-        if scale_a is None and scale_b is None and _one_chain(k_order, promote_every, promote_rounding):
+        if scale_a is None and scale_b is None and one_chain(k_order, promote_every, promote_rounding):
             small = self._small(a, b) if type(alpha) is type(beta) is float and alpha == beta == 1 else None
             if small is not None and (d := small.values(a, b, c)) is not None:
                 return d
@@ -221,7 +210,7 @@ class Engine(abc.ABC):
             ends = dict(zip(_ENDS, (*factors, *scales, *rounding), strict=True))
             return home.gemm(self, a, b, c, ends, dict(zip(_ORDER, order, strict=True)))
         formats = self.formats
-        alpha, beta = (_scalar(x, name) for x, name in zip(factors, ("alpha", "beta"), strict=True))
+        alpha, beta = (scalar(x, name) for x, name in zip(factors, ("alpha", "beta"), strict=True))
         (scale_a, scale_b), (input_rounding, input_saturate) = scales, rounding
         use_c = c is not None and beta != 0
         a = operand_bits(a, formats[0], input_rounding, "a", input_saturate)
@@ -308,7 +297,6 @@ class Engine(abc.ABC):
             raise ValueError(f"input_scale is {scale}, expected {takes} ({self.label})")
         return c if scale == 0 else scale_cut(c, -scale, self.formats[2])
 
-    # -- helpers ------------------------------------------------------------------------------------------------------------
     def _small_product(self, a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> SmallProduct | None:
         """Return the kernel for small products of these shapes, None if the engine has none."""
         return None

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..explanations.descriptions import Words
-from .base import ASPECTS, Accumulator
+from .aspect_list import ASPECTS
+from .base import Accumulator
 
 _NOTHING = "nobody has published what the unit computes"
 

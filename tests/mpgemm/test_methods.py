@@ -10,6 +10,7 @@ import mpgemm
 import tensorcore_models as tcm
 from mpgemm.recovery.method import MODULI, check_moduli, products_below
 from mpgemm.recovery.methods import get_method, list_methods
+from mpgemm.recovery.run import prepare
 
 NAMES = {
     "fp16",
@@ -175,3 +176,12 @@ def test_sgemm_cube_computes_the_products_of_its_row():
     assert np.array_equal(
         mpgemm.recovered_gemm(a, b, method=plain), tcm.default_instruction("910a", "fp16").gemm(*words)
     )
+
+
+def test_sgemm_cube_adds_as_its_row_says():
+    """The cube's own schedule adds termwise or elementwise; a row with other sums outside runs word by word."""
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((16, 64)).astype(np.float32), rng.standard_normal((64, 16)).astype(np.float32)
+    row = mpgemm.get_method("sgemm_cube:accumulation=k_step")
+    runs = [prepare(a, b, None, each, None) for each in ("sgemm_cube", "sgemm_cube:accumulation=elementwise", row)]
+    assert [type(run).__name__ for run in runs] == ["CubeRun", "CubeRun", "WordRun"]

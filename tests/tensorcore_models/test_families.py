@@ -7,7 +7,8 @@ import pytest
 
 from tensorcore_models import accumulators
 from tensorcore_models.families import FAMILIES
-from tensorcore_models.families.base import ASPECTS, Accumulator
+from tensorcore_models.families.aspect_list import ASPECTS
+from tensorcore_models.families.base import Accumulator
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -3,6 +3,7 @@
 The kernels here split and multiply by themselves, in FP64 with FP32 sums, and not by the package's methods.
 """
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -214,8 +215,40 @@ def test_the_command_takes_a_method(tmp_path, monkeypatch, capsys):
     assert main(["check", "right.npy", "a.npy", "b.npy", "--method", "sgemm_cube@910A", "--engine", "910B3"]) == 2
 
 
+PLACES = {"a row": np.s_[-1:], "a column": np.s_[:, 5:6], "a tile": np.s_[-16:, 16:32]}
+
+
+def passing_local_faults(fault):
+    """Return how many results pass of which one row, column or tile has a fault, and how many were made."""
+    passing = made = 0
+    for shape, positive in CASES:
+        for seed, place in itertools.product(range(5), PLACES.values()):
+            a, b = operands(seed, shape, positive)
+            out = kernel(a, b)
+            out[place] = kernel(a, b, fault)[place]
+            passing, made = passing + check_gemm(out, a, b, method="sgemm_cube").passes, made + 1
+    return passing, made
+
+
+def failing_right_kernels():
+    """Return how many right results fail, and how many were made."""
+    failing = made = 0
+    for shape, positive in CASES:
+        for seed, step, fused in itertools.product(range(5), (1, 16, 64, 512), (False, True)):
+            a, b = operands(seed, shape, positive)
+            (ah, al), (bh, bl) = words(a), words(b)
+            out = summed([(al, bh), (ah, bl), (ah, bh)], step).astype(np.float32) if fused else kernel(a, b, step=step)
+            failing, made = failing + (not check_gemm(out, a, b, method="sgemm_cube").passes), made + 1
+    return failing, made
+
+
 if __name__ == "__main__":  # the table of docs/kernel_faults.md
     for fault, text in FAULTS.items():
         found = [checked(fault, case, seed) for case in range(len(CASES)) for seed in range(5)]
         caught, right = sum(not x.passes for x in found), sum(named(fault, x) for x in found)
         print(f"| {text.partition(': ')[2]} | {len(found)} | {caught} | {right} |")
+    for fault in ("no low A", "low A twice", "plain", "k of low"):
+        passing, made = passing_local_faults(fault)
+        print(f"{fault} in one row, column or tile: {passing} of {made} pass")
+    failing, made = failing_right_kernels()
+    print(f"right kernels: {failing} of {made} fail")

@@ -61,6 +61,17 @@ def add_input_arguments(parser: Parser, default: str) -> None:
     parser.goes_with(("--param",), ("--distribution",))
 
 
+def _add_parameters(add) -> None:
+    """Add the option --param."""
+    add(
+        "--param",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameters of the distribution, such as exponent=-3 for uniform_symmetric (default: its own values)",
+    )
+
+
 def _add_generated(add: Callable[..., argparse.Action]) -> None:
     """Add the options that describe generated matrices."""
     from mpgemm.inputs.matrices import DISTRIBUTIONS
@@ -73,13 +84,7 @@ def _add_generated(add: Callable[..., argparse.Action]) -> None:
         metavar="NAME",
         help=f"distributions from which A and B are generated: {', '.join(DISTRIBUTIONS)}",
     )
-    add(
-        "--param",
-        nargs="+",
-        default=[],
-        metavar="KEY=VALUE",
-        help="parameters of the distribution, such as exponent=-3 for uniform_symmetric (default: its own values)",
-    )
+    _add_parameters(add)
     add(
         "--shape",
         nargs=3,
@@ -164,13 +169,7 @@ def add_matrix_arguments(parser: Parser, default: str, k: bool = False) -> argpa
     )
     names = ", ".join(matrices.DISTRIBUTIONS)
     add("--distribution", metavar="NAME", help=f"distribution from which A and B are drawn: {names}")
-    add(
-        "--param",
-        nargs="+",
-        default=[],
-        metavar="KEY=VALUE",
-        help="parameters of the distribution, such as exponent=-3 for uniform_symmetric (default: its own values)",
-    )
+    _add_parameters(add)
     add(
         "--shape",
         nargs=3,
