@@ -22,12 +22,14 @@ from mpgemm.testing.recovered_case import RecoveredCase
 NAMES = ("high", "low")
 #: Roundings of the split that kernels have by mistake.
 ROUNDINGS = ("rne", "rz", "rna")
-#: Size of a product of other words, relative to the right one, from which on it differs from a product that is left out.
+#: Size of a product of other words, relative to the right one, from which on it differs from a lost product. Chosen.
 TOLD = 2.0**-4
-#: Distance of a factor's exponent from a whole number up to which the factor is a power of two.
+#: Distance of a factor's exponent from a whole number up to which the factor is a power of two. Chosen.
 NEAR = 0.02
-#: Faults of operands that can concern one product of words, and largest size of the words that are formed for them.
-OF_OPERANDS, MOST_WORDS = (stale_blocks, permuted, rearranged, operand_transposed, magnitudes, halves), 1 << 24
+#: Faults of operands that can concern one product of words.
+OF_OPERANDS = (stale_blocks, permuted, rearranged, operand_transposed, magnitudes, halves)
+#: Largest number of elements of A and B whose words are formed for these faults: 2^24 take 0.5 GB in two words of FP64.
+MOST_WORDS = 1 << 24
 
 
 @dataclass(frozen=True)
